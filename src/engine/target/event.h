@@ -17,6 +17,7 @@ struct Usage {
 struct TokenEvent {
   bool malformed = false;  // not understood: skipped and counted
   bool end = false;        // [DONE] or the like
+  bool whole = false;      // an unstreamed reply: all at once, so its first token was not seen
   bool error = false;      // an error object, an error string or `event: error` inside a 200
   std::string_view error_code, error_text;
 

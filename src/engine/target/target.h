@@ -86,6 +86,8 @@ class Target {
   [[nodiscard]] virtual std::string encode(const RequestPlan& plan) const = 0;
   /// A new channel on `loop`, not yet open. Called from the loop's thread.
   [[nodiscard]] virtual std::unique_ptr<Channel> channel(Loop& loop) = 0;
+  /// Choices that a reply must finish to be whole: the user's `n`.
+  [[nodiscard]] virtual int choices() const = 0;
 };
 
 }  // namespace assay
