@@ -111,6 +111,7 @@ void HttpChannel::open(OpenDone done) {
 }
 
 void HttpChannel::try_next_address() {
+  end_timer_ = 0;
   SocketHandler& handler = *this;
   socket_ = std::make_unique<Socket>(loop_, handler);
   socket_->connect(addresses_[next_address_++]);
@@ -121,9 +122,7 @@ void HttpChannel::on_idle_closed(IdleClosed callback) { idle_closed_ = std::move
 void HttpChannel::on_connect(std::error_code error) {
   if (error && next_address_ < addresses_.size()) {
     // Not from inside the socket's own callback.
-    loop_.post([this, socket = socket_.get()] {
-      if (socket_.get() == socket) try_next_address();
-    });
+    end_timer_ = loop_.at(loop_.now(), [this] { try_next_address(); });
     return;
   }
   OpenResult result;

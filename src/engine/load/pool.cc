@@ -1,0 +1,158 @@
+#include "engine/load/pool.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/core/check.h"
+#include "engine/net/loop.h"
+#include "engine/target/target.h"
+
+namespace assay {
+
+Pool::Pool(Loop& loop, Target& target, const PoolOptions& options)
+    : loop_(loop), target_(target), options_(options), next_id_(options.first_connection) {}
+
+void Pool::prepare(std::int64_t count, std::function<void(std::int64_t, const std::string&)> done) {
+  prepare_done_ = std::move(done);
+  to_prepare_ = prepare_left_ = count;
+  if (count == 0) return finish_prepare();
+  open_wanted();
+}
+
+Pool::Acquired Pool::acquire(Granted granted) {
+  if (options_.mode == ConnectMode::kReuse && waiting_.empty()) {
+    if (Seat* const seat = take_idle()) {
+      open_wanted();
+      return {.seat = seat, .ticket = 0, .refused = false};
+    }
+  }
+  // A request whose connection is being opened is not in the queue: the limit leaves room for it.
+  const auto queued = static_cast<std::int64_t>(waiting_.size());
+  const std::int64_t room = options_.limit ? *options_.limit - busy_ : queued + 1;
+  if (options_.queue_depth && queued - std::max<std::int64_t>(room, 0) >= *options_.queue_depth) {
+    return {.seat = nullptr, .ticket = 0, .refused = true};
+  }
+  const Ticket ticket = next_ticket_++;
+  waiting_.push_back({ticket, std::move(granted)});
+  open_wanted();
+  return {.seat = nullptr, .ticket = ticket, .refused = false};
+}
+
+void Pool::abandon(Ticket ticket) {
+  std::erase_if(waiting_, [ticket](const Waiting& w) { return w.ticket == ticket; });
+}
+
+void Pool::release(Seat& seat) {
+  CHECK(seat.busy, "connection {} is not busy", seat.id);
+  seat.busy = false;
+  seat.used = true;
+  --busy_;
+  if (options_.mode == ConnectMode::kCold || !seat.channel->reusable()) {
+    drop(seat.id);
+  } else {
+    idle_.push_back(seat.id);
+  }
+  serve_waiting();
+  open_wanted();
+}
+
+bool Pool::may_open() const {
+  return opening_ < kOpening &&
+         (!options_.limit || static_cast<std::int64_t>(seats_.size()) < *options_.limit);
+}
+
+void Pool::open_wanted() {
+  // Some spare ones where the number is open, so that a growing load finds them connected.
+  const bool spare_wanted = !options_.limit && options_.mode == ConnectMode::kReuse && prepare_left_ == 0;
+  const std::size_t spare = spare_wanted ? 1 + static_cast<std::size_t>(busy_) / 16 : 0;
+  while (may_open()) {
+    const std::size_t wanted = waiting_.size() + static_cast<std::size_t>(to_prepare_) + spare;
+    const std::size_t coming = opening_ + (spare_wanted ? idle_.size() : 0);
+    if (to_prepare_ > 0) {
+      --to_prepare_;
+    } else if (coming >= wanted) {
+      return;
+    }
+    open_one();
+  }
+}
+
+void Pool::open_one() {
+  const std::int64_t id = next_id_;
+  next_id_ += options_.connection_step;
+  Seat& seat = seats_[id];
+  seat.id = id;
+  seat.channel = target_.channel(loop_);
+  seat.channel->on_idle_closed([this, id] { on_idle_closed(id); });
+  ++opening_;
+  ++connects_;
+  seat.channel->open([this, id](const OpenResult& result) { on_opened(id, result); });
+}
+
+void Pool::on_opened(std::int64_t id, const OpenResult& result) {
+  --opening_;
+  Seat& seat = seats_.at(id);
+  seat.opened = result;
+  if (result.ok) {
+    idle_.push_back(id);
+  } else {
+    drop(id);
+  }
+  if (prepare_left_ > 0) {
+    if (result.ok) ++prepared_;
+    if (!result.ok && prepare_error_.empty()) prepare_error_ = result.error;
+    if (--prepare_left_ == 0) finish_prepare();
+  } else if (!result.ok && !waiting_.empty()) {
+    // The failure belongs to the request that has waited longest: it is what its connection came to.
+    const Waiting failed = std::move(waiting_.front());
+    waiting_.pop_front();
+    failed.granted(nullptr, &result, result.error);
+  }
+  serve_waiting();
+  open_wanted();
+}
+
+void Pool::finish_prepare() {
+  const auto done = std::move(prepare_done_);
+  prepare_done_ = nullptr;
+  if (done) done(prepared_, prepare_error_);
+}
+
+void Pool::on_idle_closed(std::int64_t id) {
+  std::erase(idle_, id);
+  drop(id);
+}
+
+void Pool::serve_waiting() {
+  while (!waiting_.empty()) {
+    Seat* const seat = take_idle();
+    if (seat == nullptr) return;
+    const Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    // Fresh: nobody used it, and this request was already waiting while it was opened.
+    next.granted(seat, seat->used ? nullptr : &seat->opened, {});
+  }
+}
+
+Seat* Pool::take_idle() {
+  while (!idle_.empty()) {
+    Seat& seat = seats_.at(idle_.back());
+    idle_.pop_back();
+    if (!seat.channel->reusable()) {
+      drop(seat.id);
+      continue;
+    }
+    seat.busy = true;
+    ++busy_;
+    return &seat;
+  }
+  return nullptr;
+}
+
+void Pool::drop(std::int64_t id) { seats_.erase(id); }
+
+}  // namespace assay
