@@ -11,7 +11,10 @@ constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 }  // namespace
 
 double exact_log(double x) {
-  if (x <= 0) return -std::numeric_limits<double>::infinity();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (x == 0) return -kInfinity;
+  if (!(x > 0)) return std::numeric_limits<double>::quiet_NaN();
+  if (x == kInfinity) return x;
   int exponent = 0;
   double m = std::frexp(x, &exponent);  // exact; m in [0.5, 1)
   if (m < 0x1.6a09e667f3bcdp-1) {       // sqrt(1/2): keep m near 1
@@ -28,6 +31,7 @@ double exact_log(double x) {
 }
 
 double exact_exp(double x) {
+  if (std::isnan(x)) return x;
   if (x > 709.8) return std::numeric_limits<double>::infinity();
   if (x < -745.2) return 0;
   const double k = std::floor(x / (kLn2High + kLn2Low) + 0.5);

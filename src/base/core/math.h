@@ -6,7 +6,7 @@
 
 namespace assay {
 
-/// Natural logarithm of x > 0, finite. log(0) is −infinity.
+/// Natural logarithm. log(0) is −infinity; NaN below 0.
 double exact_log(double x);
 /// e^x; overflows to infinity, underflows to 0.
 double exact_exp(double x);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/core/result.h"
 #include "base/core/time.h"
 #include "domain/ledger/record.h"
+#include "domain/ledger/sqlite.h"
 
 namespace assay {
 
@@ -42,7 +44,7 @@ inline constexpr std::string_view kClockOffsetNs =
     "clock_offset_ns";                                          // real − monotonic at run start
 inline constexpr std::string_view kClockSteps = "clock_steps";  // steps of the wall clock seen
 inline constexpr std::string_view kWriterPid =
-    "writer_pid";  // with its start time: is it still alive?
+    "writer_pid";  // pid:start time:boot id, to tell whether it still lives
 }  // namespace meta
 
 struct PhaseRow {
@@ -79,23 +81,45 @@ struct EventRow {
   std::string detail;
 };
 
+/// After a failure that may have cost rows (disk full, lock, I/O) every later call fails with the
+/// same error, so that no caller can go on as if nothing were lost.
 class LedgerWriter {
  public:
-  /// Creates `path` (an existing file is refused), writes the schema and `meta` and commits them.
+  /// Creates `path` (an existing file is refused), writes the schema, `meta` and the keys that are
+  /// the writer's own (state = running, writer_pid), and commits them.
   static Result<std::unique_ptr<LedgerWriter>> create(
       const std::string& path, const std::map<std::string, std::string>& meta);
-  virtual ~LedgerWriter() = default;
+  LedgerWriter(const LedgerWriter&) = delete;
+  LedgerWriter& operator=(const LedgerWriter&) = delete;
+  /// A writer that dies unclosed leaves the state `interrupted`.
+  ~LedgerWriter();
 
-  virtual Result<> set_meta(std::string_view key, std::string_view value) = 0;
-  virtual Result<> append(const RequestRecord& record) = 0;
-  virtual Result<> append(const PhaseRow& row) = 0;
-  virtual Result<> append(const WorkerRow& row) = 0;
-  virtual Result<> append(const HistogramRow& row) = 0;
-  virtual Result<> append(const EventRow& row) = 0;
-  /// Makes everything appended so far durable against a kill of the process.
-  virtual Result<> commit() = 0;
-  /// Sets meta.state, leaves WAL mode, closes: one ordinary file remains.
-  virtual Result<> close(std::string_view state) = 0;
+  Result<> set_meta(std::string_view key, std::string_view value);
+  /// An id that is there already is refused; the rows before it are kept.
+  Result<> append(const RequestRecord& record);
+  Result<> append(const PhaseRow& row);
+  Result<> append(const WorkerRow& row);
+  Result<> append(const HistogramRow& row);
+  Result<> append(const EventRow& row);
+  /// Makes everything appended so far safe from a kill of the process.
+  Result<> commit();
+  /// Sets meta.state, commits, leaves WAL mode, closes: one ordinary file remains. An error may
+  /// come from the last step alone (another process reads the file): then NAME-wal stays beside it
+  /// and belongs to it.
+  Result<> close(std::string_view state);
+
+ private:
+  LedgerWriter(std::string path, internal::Database db);
+  Result<> prepare_all();
+  Result<> begin();
+  Result<> run(internal::Statement& statement);
+  template <typename Row>
+  Result<> insert(internal::Statement& statement, const Row& row);
+
+  std::string path_;
+  internal::Database db_;
+  internal::Statement begin_, commit_, meta_, request_, text_, phase_, worker_, histogram_, event_;
+  std::optional<Error> broken_;
 };
 
 /// A whole ledger in memory.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/core/time.h"
 
@@ -91,7 +92,7 @@ class ChunkReader {
 };
 
 struct RequestRecord {
-  std::int64_t id = 0;  // index in the schedule, unique per attempt row
+  std::int64_t id = 0;  // of the row: index in the schedule; a further attempt has one of its own
   std::int32_t attempt = 1;
   std::int32_t worker = 0;
   std::int32_t phase = 0;   // row of `phase`: the phase that `scheduled` falls in
