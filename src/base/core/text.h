@@ -24,6 +24,9 @@ std::optional<double> parse_number(std::string_view text);
 /// Length of the valid UTF-8 sequence that `text` begins with; 0 when it is not valid.
 std::size_t utf8_sequence_length(std::string_view text);
 
+/// Every occurrence of `from`, which must not be empty.
+void replace_all(std::string& text, std::string_view from, std::string_view to);
+
 /// `candidates`' member nearest to `word` by edit distance, if it is near enough to be a likely
 /// typo.
 std::optional<std::string_view> nearest_word(std::string_view word,

@@ -83,6 +83,7 @@ class RequestFeed {
 
   /// Producer: false, and `request` untouched, when full.
   bool push(std::unique_ptr<PreparedRequest>& request) { return ring_.push(request); }
+  [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }
   void close() { closed_.store(true, std::memory_order_release); }
   [[nodiscard]] std::size_t size() const { return ring_.size(); }
 

@@ -20,16 +20,11 @@
 namespace assay {
 namespace {
 
-constexpr int kLagDigits = 2;
 constexpr std::size_t kErrorTextMax = 500;
 
 std::size_t index_of(Phase phase) { return static_cast<std::size_t>(phase); }
 
 }  // namespace
-
-ExchangeContext::ExchangeContext()
-    : send_lag{Histogram(kLagDigits), Histogram(kLagDigits), Histogram(kLagDigits)},
-      receive_lag{Histogram(kLagDigits), Histogram(kLagDigits), Histogram(kLagDigits)} {}
 
 void Exchange::begin(std::unique_ptr<PreparedRequest> request, RunTime scheduled, Phase phase,
                      std::int64_t slot) {

@@ -32,10 +32,7 @@ struct ExchangeContext {
   std::vector<std::string> secrets;  // taken out of every text that a server sends back
   WorkerRow counts;
   std::string server;            // Server header of the first reply
-  std::string malformed_example; // the first malformed event seen says no more than that it was
   std::array<Histogram, kPhaseCount> send_lag, receive_lag;
-
-  ExchangeContext();
 };
 
 class Exchange;

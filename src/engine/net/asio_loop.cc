@@ -1,6 +1,7 @@
 #include "engine/net/asio_loop.h"
 
 #include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -51,6 +52,11 @@ void AsioLoop::cancel(TimerId id) { core_->timers.cancel(id); }
 
 void AsioLoop::run() {
   core_->context.restart();
+  core_->context.run();
+}
+
+void AsioLoop::run_until_stopped() {
+  const auto work = boost::asio::make_work_guard(core_->context);
   core_->context.run();
 }
 

@@ -35,6 +35,8 @@ class AsioLoop final : public Loop {
 
   /// Runs until stop(), or until no work is left: an open timer or socket wait is work.
   void run();
+  /// Runs until stop(), also while there is nothing to do: for a loop that other threads post to.
+  void run_until_stopped();
   void stop();  // thread-safe
 
   [[nodiscard]] const Clocks& clocks() const { return clocks_; }

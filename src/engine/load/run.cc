@@ -1,0 +1,342 @@
+#include "engine/load/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/core/result.h"
+#include "base/core/time.h"
+#include "domain/ledger/ledger.h"
+#include "domain/ledger/record.h"
+#include "engine/load/builder.h"
+#include "engine/load/exchange.h"
+#include "engine/load/plan.h"
+#include "engine/load/worker.h"
+#include "engine/net/asio_loop.h"
+#include "engine/net/clock_watch.h"
+
+namespace assay {
+namespace {
+
+constexpr Duration kTick = 50ms;          // how often the writer looks at the workers
+constexpr Duration kCommitEvery = 500ms;  // a kill loses at most that, and the tick
+constexpr Duration kProgressEvery = 100ms;
+constexpr Duration kConnectWithin = 5s;
+constexpr Duration kPrimeWithin = 1s;
+constexpr Duration kLead = 1ms;           // from the decision to start to run start
+constexpr Duration kDrainAfterSignal = 10s;
+
+Duration thread_cpu_time() {
+  timespec ts{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+  return std::chrono::seconds(ts.tv_sec) + Duration(ts.tv_nsec);
+}
+
+/// A worker with its loop and thread.
+struct Lane {
+  std::unique_ptr<RequestFeed> feed;
+  std::unique_ptr<AsioLoop> loop;
+  std::unique_ptr<Worker> worker;
+  std::jthread thread;
+};
+
+class LoadRun {
+ public:
+  explicit LoadRun(const RunInputs& inputs)
+      : in_(inputs),
+        builder_(inputs.spec, inputs.spec.run.salt, inputs.target),
+        watch_(inputs.clocks) {}
+
+  Result<RunEnd> run() {
+    make_lanes();
+    FeedFiller filler(in_.spec, in_.plan, builder_, feeds_);
+    std::jthread builder([&](const std::stop_token& stop) { filler.run(stop); });
+    start_threads();
+    Result<RunEnd> result = play();
+    builder.request_stop();
+    for (Lane& lane : lanes_) lane.loop->stop();
+    for (Lane& lane : lanes_) lane.thread.join();
+    if (!result) return result;
+    TRY(write_records());
+    TRY(write_summary());
+    return result;
+  }
+
+ private:
+  Result<RunEnd> play() {
+    TRY(connect());
+    wait_until(kPrimeWithin, [this] { return primed(); });
+    TRY(start());
+    TRY(watch_until_finished());
+    return RunEnd{.interrupted = stop_seen_ > 0};
+  }
+
+  void make_lanes();
+  void start_threads();
+  Result<> connect();
+  [[nodiscard]] bool primed() const;
+  Result<> start();
+  void start_worker(Worker& worker);
+  Result<> watch_until_finished();
+  void obey_stop();
+  Result<> look_at_clock();
+  void report_progress();
+  Result<> write_records();
+  Result<> write_summary();
+  Result<> write_phases();
+  [[nodiscard]] std::optional<RunTime> steady_end() const;
+  Result<> add_event(std::string kind, std::string detail);
+  [[nodiscard]] RunTime run_now() const { return in_.clocks.now() - start_; }
+
+  /// Waits on signal_ for `done`, under the lock.
+  template <typename Done>
+  bool wait_until(Duration limit, const Done& done) {
+    std::unique_lock lock(mutex_);
+    const Instant deadline = in_.clocks.now() + limit;
+    while (!done() && in_.clocks.now() < deadline) signal_.wait_for(lock, 1ms);
+    return done();
+  }
+
+  const RunInputs& in_;
+  RequestBuilder builder_;
+  ClockWatch watch_;
+  SharedRunState shared_;
+  std::vector<std::unique_ptr<RequestFeed>> feeds_;
+  std::vector<Lane> lanes_;
+  Instant start_{};
+
+  std::mutex mutex_;  // guards the four below
+  std::condition_variable signal_;
+  std::size_t ready_ = 0;
+  std::size_t finished_ = 0;
+  std::int64_t opened_ = 0;
+  std::string connect_error_;
+
+  // The writer's own.
+  int stop_seen_ = 0;
+  std::optional<RunTime> stopped_at_;
+  std::int64_t clock_steps_ = 0;
+  std::int64_t steady_requests_ = 0;
+  RunTime last_steady_scheduled_{0};
+  RunTime last_done_{0};
+  Instant progress_at_{};
+};
+
+void LoadRun::make_lanes() {
+  const auto pacing = in_.spec.load.precise ? AsioLoop::Pacing::kPrecise : AsioLoop::Pacing::kTimer;
+  const std::size_t capacity = FeedFiller::capacity(in_.spec, in_.plan);
+  for (int id = 0; id < in_.plan.workers; ++id) {
+    feeds_.push_back(std::make_unique<RequestFeed>(capacity));
+    Lane& lane = lanes_.emplace_back();
+    lane.loop = std::make_unique<AsioLoop>(in_.clocks, pacing);
+    lane.worker = std::make_unique<Worker>(id, in_.spec, in_.plan, *lane.loop, in_.target, *feeds_.back(),
+                                           shared_, in_.secrets);
+  }
+}
+
+void LoadRun::start_threads() {
+  for (Lane& lane : lanes_) {
+    lane.loop->post([this, &lane] {
+      lane.worker->prepare([this](std::int64_t opened, const std::string& error) {
+        const std::scoped_lock lock(mutex_);
+        ++ready_;
+        opened_ += opened;
+        if (connect_error_.empty()) connect_error_ = error;
+        signal_.notify_one();
+      });
+    });
+    lane.thread = std::jthread([&lane, clocks = in_.clocks] {
+      const Instant begin = clocks.now();
+      lane.loop->run_until_stopped();
+      WorkerRow& counts = lane.worker->context().counts;
+      counts.wall_ns = (clocks.now() - begin).count();
+      counts.busy_ns = thread_cpu_time().count();
+    });
+  }
+}
+
+Result<> LoadRun::connect() {
+  const auto settled = [this] { return ready_ == lanes_.size() || in_.stop.load() > 0; };
+  const bool all = wait_until(kConnectWithin, settled);
+  const std::scoped_lock lock(mutex_);
+  if (in_.spec.load.cold_connect || opened_ > 0 || (all && connect_error_.empty())) return {};
+  if (!all) connect_error_ = fmt::format("no answer within {}", format_duration(kConnectWithin));
+  return fail({ExitCode::kUnreachable, fmt::format("no connection opens: {}", connect_error_),
+               in_.spec.target.urls.empty() ? "" : in_.spec.target.urls.front(),
+               "start the server, or correct the URL"});
+}
+
+bool LoadRun::primed() const {
+  return std::ranges::all_of(feeds_, [this](const auto& feed) {
+    return feed->size() >= FeedFiller::capacity(in_.spec, in_.plan) || feed->closed();
+  });
+}
+
+Result<> LoadRun::start() {
+  start_ = in_.clocks.now() + kLead;
+  TRY(in_.ledger.set_meta(meta::kStartMonotonicNs, std::to_string(start_.time_since_epoch().count())));
+  TRY(in_.ledger.set_meta(meta::kClockOffsetNs, std::to_string(watch_.offset_ns())));
+  TRY(in_.ledger.commit());
+  for (Lane& lane : lanes_) {
+    lane.loop->post([this, &lane] {
+      lane.loop->at(start_, [this, &lane] { start_worker(*lane.worker); });
+    });
+  }
+  return {};
+}
+
+void LoadRun::start_worker(Worker& worker) {
+  worker.start(start_, [this] {
+    const std::scoped_lock lock(mutex_);
+    ++finished_;
+    signal_.notify_one();
+  });
+}
+
+Result<> LoadRun::watch_until_finished() {
+  Instant commit_at = in_.clocks.now() + kCommitEvery;
+  const auto finished = [this] { return finished_ == lanes_.size(); };
+  for (;;) {
+    const bool over = [&] {
+      std::unique_lock lock(mutex_);
+      return signal_.wait_for(lock, kTick, finished);
+    }();
+    obey_stop();
+    TRY(look_at_clock());
+    TRY(write_records());
+    if (over) return {};
+    if (in_.clocks.now() >= commit_at) {
+      TRY(in_.ledger.commit());
+      commit_at = in_.clocks.now() + kCommitEvery;
+    }
+    report_progress();
+  }
+}
+
+void LoadRun::obey_stop() {
+  const int level = in_.stop.load(std::memory_order_relaxed);
+  if (level <= stop_seen_) return;
+  stop_seen_ = level;
+  if (!stopped_at_) stopped_at_ = run_now();
+  const Duration drain = level >= 2 ? Duration(0) : std::min(kDrainAfterSignal, in_.plan.drain);
+  for (Lane& lane : lanes_) {
+    lane.loop->post([&lane, drain] { lane.worker->stop(drain); });
+  }
+}
+
+Result<> LoadRun::look_at_clock() {
+  const std::optional<std::int64_t> moved = watch_.poll();
+  if (!moved) return {};
+  ++clock_steps_;
+  return add_event("clock_step", fmt::format("the wall clock was set by {:+.3f} ms; latencies don't use it",
+                                             static_cast<double>(*moved) / 1e6));
+}
+
+Result<> LoadRun::add_event(std::string kind, std::string detail) {
+  return in_.ledger.append(EventRow{run_now(), std::move(kind), std::move(detail)});
+}
+
+void LoadRun::report_progress() {
+  if (!in_.on_progress || in_.clocks.now() < progress_at_) return;
+  progress_at_ = in_.clocks.now() + kProgressEvery;
+  Progress progress;
+  progress.elapsed = run_now();
+  for (const Lane& lane : lanes_) {
+    const LiveCounters& live = lane.worker->live();
+    progress.scheduled += live.scheduled.load(std::memory_order_relaxed);
+    progress.in_flight += live.in_flight.load(std::memory_order_relaxed);
+    progress.ok += live.ok.load(std::memory_order_relaxed);
+    progress.failed += live.failed.load(std::memory_order_relaxed);
+    progress.events += live.chunks.load(std::memory_order_relaxed);
+  }
+  const std::int64_t steady = shared_.steady_start_ns.load(std::memory_order_relaxed);
+  const std::optional<RunTime> end = steady_end();
+  progress.phase = steady < 0 ? "warmup" : end && progress.elapsed > *end ? "drain" : "steady";
+  in_.on_progress(progress);
+}
+
+Result<> LoadRun::write_records() {
+  for (Lane& lane : lanes_) {
+    SpscRing<std::unique_ptr<RequestRecord>>& ring = lane.worker->records();
+    const auto write = [this](const RequestRecord& record) -> Result<> {
+      if (record.phase == static_cast<int>(Phase::kSteady)) {
+        ++steady_requests_;
+        last_steady_scheduled_ = std::max(last_steady_scheduled_, record.scheduled);
+      }
+      last_done_ = std::max(last_done_, record.done.value_or(record.scheduled));
+      return in_.ledger.append(record);
+    };
+    while (ring.front() != nullptr) TRY(write(*ring.pop()));
+    if (lane.thread.joinable()) continue;
+    // The worker's thread has ended: what found no room in the ring is ours now.
+    for (const auto& record : lane.worker->overflow()) TRY(write(*record));
+    lane.worker->overflow().clear();
+  }
+  return {};
+}
+
+std::optional<RunTime> LoadRun::steady_end() const {
+  const std::int64_t begin = shared_.steady_start_ns.load(std::memory_order_relaxed);
+  if (begin < 0) return std::nullopt;
+  std::optional<RunTime> end;
+  if (in_.plan.duration) {
+    const RunTime from = in_.plan.warmup_requests > 0 ? RunTime(begin) : in_.plan.warmup_time;
+    end = from + *in_.plan.duration;
+  }
+  if (in_.plan.requests && steady_requests_ >= *in_.plan.requests) {
+    end = std::min(end.value_or(last_steady_scheduled_), last_steady_scheduled_);
+  }
+  if (stopped_at_) end = std::min(end.value_or(*stopped_at_), *stopped_at_);
+  return end;
+}
+
+Result<> LoadRun::write_phases() {
+  const std::int64_t steady = shared_.steady_start_ns.load();
+  const RunTime over = std::max(last_done_, stopped_at_.value_or(RunTime(0)));
+  const RunTime warm = steady < 0 ? over : RunTime(steady);
+  TRY(in_.ledger.append(PhaseRow{static_cast<int>(Phase::kWarmup), "warmup", RunTime(0), warm}));
+  if (steady < 0) return {};
+  const RunTime end = std::max(warm, steady_end().value_or(over));
+  TRY(in_.ledger.append(PhaseRow{static_cast<int>(Phase::kSteady), "steady", warm, end}));
+  return in_.ledger.append(PhaseRow{static_cast<int>(Phase::kDrain), "drain", end, std::max(end, over)});
+}
+
+Result<> LoadRun::write_summary() {
+  TRY(write_phases());
+  std::string server;
+  for (Lane& lane : lanes_) {
+    const ExchangeContext& context = lane.worker->context();
+    if (server.empty()) server = context.server;
+    TRY(in_.ledger.append(context.counts));
+    for (int phase = 0; phase < kPhaseCount; ++phase) {
+      const auto p = static_cast<std::size_t>(phase);
+      for (const auto& [name, histogram] :
+           {std::pair{"send_lag_ns", &context.send_lag[p]}, std::pair{"receive_lag_ns", &context.receive_lag[p]}}) {
+        if (histogram->count() == 0) continue;
+        TRY(in_.ledger.append(HistogramRow{name, context.worker, phase, histogram->encode_v2()}));
+      }
+    }
+  }
+  TRY(in_.ledger.set_meta(meta::kServer, server));
+  TRY(in_.ledger.set_meta(meta::kClockSteps, std::to_string(clock_steps_)));
+  return in_.ledger.commit();
+}
+
+}  // namespace
+
+Result<RunEnd> run_load(const RunInputs& inputs) { return LoadRun(inputs).run(); }
+
+}  // namespace assay
