@@ -57,13 +57,15 @@ std::optional<Duration> parse_duration(std::string_view text) {
 
 std::string format_duration(Duration d) {
   if (d.count() == 0) return "0";
-  const double ns = static_cast<double>(d.count());
   for (const Unit& unit : kUnits) {
-    const double value = ns / unit.ns;
     // Up to three decimals and only if exact: "1.5s" rather than "1500ms".
-    const double scaled = value * 1000;
-    if (value >= 1 && scaled == std::floor(scaled))
-      return fmt::format("{:.6g}{}", value, unit.name);
+    const auto unit_ns = static_cast<std::int64_t>(unit.ns);
+    const std::int64_t whole = d.count() / unit_ns;
+    const std::int64_t rest = d.count() % unit_ns * 1000;
+    if (whole < 1 || rest % unit_ns != 0) continue;
+    std::string decimals = rest == 0 ? std::string() : fmt::format(".{:03}", rest / unit_ns);
+    while (decimals.ends_with('0')) decimals.pop_back();
+    return fmt::format("{}{}{}", whole, decimals, unit.name);
   }
   return fmt::format("{}ns", d.count());
 }

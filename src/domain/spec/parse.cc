@@ -32,6 +32,7 @@ enum class Level { kBase, kFile, kSet, kFlag };
 struct Given {
   Level level = Level::kBase;
   std::string where;
+  bool is_default = false;
 };
 
 bool is_text(std::string_view text) {
@@ -57,13 +58,16 @@ std::optional<std::string_view> likely_key(std::string_view key) {
     leaves.push_back(leaf(option.key));
   }
   if (const auto near = nearest_word(key, keys)) return near;
+  if (const auto near = nearest_word(key, {"target", "workload", "load", "slo", "run"}))
+    return near;
   const auto near_leaf = nearest_word(leaf(key), leaves);
   if (!near_leaf) return std::nullopt;
   return keys[static_cast<std::size_t>(std::ranges::find(leaves, *near_leaf) - leaves.begin())];
 }
 
-/// Two keys that can't hold together. On one level that is an error; else the higher level wins and
-/// the other key falls back to its default.
+/// Two keys that can't hold together. On one level that is an error, unless one of them says its
+/// default; else the higher level wins and the other key falls back to its default, where a drop
+/// function allows that.
 struct Exclusive {
   std::string_view a, b;
   std::string_view why, hint;
@@ -87,9 +91,9 @@ constexpr std::array kExclusives = std::to_array<Exclusive>({
      "a rate makes an open loop and a concurrency a closed one: a run has one of them",
      "keep one; --connections bounds an open loop", drop_rate, drop_concurrency},
     {"load.rate", "load.think", "an open loop has no think time: it sends on schedule",
-     "use --concurrency, or leave the think time out", drop_rate, drop_think},
+     "use --concurrency, or leave the think time out", nullptr, drop_think},
     {"load.arrival", "load.concurrency", "a closed loop has no arrival process",
-     "use --rate, or leave the arrival out", drop_arrival, drop_concurrency},
+     "use --rate, or leave the arrival out", drop_arrival, nullptr},
     {"workload.prompt", "workload.input", "a prompt of your own has the length that it has",
      "keep one", drop_prompt, drop_input},
     {"target.api_key_file", "target.api_key_env", "the API key can come from one place only",
@@ -125,7 +129,7 @@ class Resolver {
     spec_ = base;
     spec_.run.out.clear();  // the old ledger's name: taken
     const auto note = [this](bool present, const char* key) {
-      if (present) given_[key] = {Level::kBase, "--from"};
+      if (present) given_[key] = {Level::kBase, "--from", false};
     };
     note(base.load.rate.has_value(), "load.rate");
     note(base.load.rate.has_value(), "load.arrival");
@@ -195,11 +199,13 @@ class Resolver {
         }
         continue;
       }
-      given_[setting.key] = {level, setting.where};
+      given_[setting.key] = {level, setting.where, false};
       Spec& into = is_repeatable(option->form) ? added : spec_;
       if (const std::optional<Wrong> wrong = option->read(setting.text, into)) {
         complain(wrong->what, setting.where, wrong->hint);
       }
+      const std::vector<std::string> normal = option->show(Spec{});
+      given_[setting.key].is_default = !normal.empty() && normal == option->show(into);
     }
     merge(std::move(added));
   }
@@ -208,7 +214,7 @@ class Resolver {
     const auto later = std::ranges::find(later_keys(), setting.key, &LaterKey::key);
     if (later != later_keys().end()) {
       if (setting.text == later->only) return;
-      complain(fmt::format("{} come with a later version", later->what), setting.where,
+      complain(fmt::format("this version has no {}", later->what), setting.where,
                "leave the key out");
       return;
     }
@@ -237,16 +243,16 @@ class Resolver {
       const auto a = given_.find(std::string(pair.a));
       const auto b = given_.find(std::string(pair.b));
       if (a == given_.end() || b == given_.end()) continue;
-      if (a->second.level == b->second.level) {
-        if (a->second.level == Level::kBase) continue;
+      if (a->second.level == Level::kBase && b->second.level == Level::kBase) continue;
+      const bool a_wins = a->second.level > b->second.level;
+      const bool same = a->second.level == b->second.level;
+      const auto drop = a_wins ? pair.drop_b : pair.drop_a;
+      if (!same && drop != nullptr) {
+        drop(spec_);
+        given_.erase(a_wins ? b : a);
+      } else if (!a->second.is_default && !b->second.is_default) {
         complain(std::string(pair.why), fmt::format("{} and {}", a->second.where, b->second.where),
                  std::string(pair.hint));
-      } else if (a->second.level < b->second.level) {
-        pair.drop_a(spec_);
-        given_.erase(a);
-      } else {
-        pair.drop_b(spec_);
-        given_.erase(b);
       }
     }
   }
@@ -296,7 +302,7 @@ class Resolver {
       complain("no server is given", "URL", "for example assay run http://127.0.0.1:8000");
     }
     if (const auto arrival = given_.find("load.arrival");
-        arrival != given_.end() && !is_given("load.rate")) {
+        arrival != given_.end() && !is_given("load.rate") && !is_given("load.concurrency")) {
       complain("an arrival process needs an open loop", arrival->second.where,
                "add --rate, for example --rate 20");
     }

@@ -104,6 +104,7 @@ Parsed<TargetUrl> read_unix(std::string_view rest) {
 
 /// "host", "host:port" or "[v6]:port".
 Parsed<TargetUrl> read_authority(std::string_view authority) {
+  if (authority.empty()) return wrong("names no host");
   TargetUrl url;
   std::string_view port;
   bool has_port = false;
