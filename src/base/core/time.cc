@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <ctime>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 namespace assay {
 namespace {
@@ -24,11 +21,49 @@ std::int64_t read_clock(clockid_t id) {
 
 struct Unit {
   std::string_view name;
-  double ns;
+  std::int64_t ns;
 };
 // Largest first: format_duration takes the first that divides evenly.
-constexpr std::array<Unit, 6> kUnits{
-    {{"h", 3.6e12}, {"m", 6e10}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}};
+constexpr std::array<Unit, 6> kUnits{{{"h", 3'600'000'000'000},
+                                      {"m", 60'000'000'000},
+                                      {"s", 1'000'000'000},
+                                      {"ms", 1'000'000},
+                                      {"us", 1'000},
+                                      {"ns", 1}}};
+
+// Ten years is beyond any run, and far from overflow.
+constexpr std::int64_t kLongestNs = 320'000'000'000'000'000;
+
+/// A decimal number as digits · 10^-decimals, exactly: doubles lose nanoseconds after 104 days.
+struct Decimal {
+  std::int64_t digits = 0;
+  std::int64_t scale = 1;  // 10^decimals
+};
+
+/// Takes "12", "1.5" or ".5" off the front of `text`. Decimals that can't matter to a nanosecond
+/// are dropped.
+std::optional<Decimal> take_decimal(std::string_view& text) {
+  constexpr std::int64_t kScaleMax = 1'000'000'000'000'000'000;
+  Decimal number;
+  bool any = false;
+  bool point = false;
+  for (; !text.empty(); text.remove_prefix(1)) {
+    const char c = text.front();
+    if (c == '.' && !point) {
+      point = true;
+      continue;
+    }
+    if (c < '0' || c > '9') break;
+    any = true;
+    const bool full = number.digits > kLongestNs;
+    if (full && !point) return std::nullopt;
+    if (full || number.scale == kScaleMax) continue;
+    number.digits = number.digits * 10 + (c - '0');
+    if (point) number.scale *= 10;
+  }
+  if (!any) return std::nullopt;
+  return number;
+}
 
 }  // namespace
 
@@ -40,17 +75,15 @@ WallTime Clocks::real_now() const { return WallTime{shown(read_clock(CLOCK_REALT
 
 std::optional<Duration> parse_duration(std::string_view text) {
   if (text == "0") return Duration(0);
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, ec] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-  if (ec != std::errc() || !(value >= 0)) return std::nullopt;
-  const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  const auto number = take_decimal(text);
+  if (!number) return std::nullopt;
   for (const Unit& unit : kUnits) {
-    if (suffix != unit.name) continue;
-    const double ns = value * unit.ns;
-    // Ten years is beyond any run, and far from overflow.
-    if (ns > 3.2e17) return std::nullopt;
-    return Duration(std::llround(ns));
+    if (text != unit.name) continue;
+    __extension__ using Wide = __int128;
+    const Wide scaled = static_cast<Wide>(number->digits) * unit.ns;
+    const Wide ns = (scaled + number->scale / 2) / number->scale;
+    if (ns > kLongestNs) return std::nullopt;
+    return Duration(static_cast<std::int64_t>(ns));
   }
   return std::nullopt;
 }
@@ -59,13 +92,13 @@ std::string format_duration(Duration d) {
   if (d.count() == 0) return "0";
   for (const Unit& unit : kUnits) {
     // Up to three decimals and only if exact: "1.5s" rather than "1500ms".
-    const auto unit_ns = static_cast<std::int64_t>(unit.ns);
-    const std::int64_t whole = d.count() / unit_ns;
-    const std::int64_t rest = d.count() % unit_ns * 1000;
-    if (whole < 1 || rest % unit_ns != 0) continue;
-    std::string decimals = rest == 0 ? std::string() : fmt::format(".{:03}", rest / unit_ns);
-    while (decimals.ends_with('0')) decimals.pop_back();
-    return fmt::format("{}{}{}", whole, decimals, unit.name);
+    const std::int64_t thousandth = unit.ns / 1000;
+    if (thousandth == 0 || d.count() < unit.ns || d.count() % thousandth != 0) continue;
+    std::string number =
+        fmt::format("{}.{:03}", d.count() / unit.ns, d.count() % unit.ns / thousandth);
+    number.erase(number.find_last_not_of('0') + 1);
+    if (number.ends_with('.')) number.pop_back();
+    return number.append(unit.name);
   }
   return fmt::format("{}ns", d.count());
 }
