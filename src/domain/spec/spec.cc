@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/core/check.h"
+#include "base/core/math.h"
 
 namespace assay {
 
@@ -16,6 +17,18 @@ std::string_view api_name(Api api) {
       return "null";
   }
   CHECK(false, "unknown api {}", static_cast<int>(api));
+}
+
+double mean_tokens(const LengthSpec& length) {
+  switch (length.kind) {
+    case LengthSpec::Kind::kFixed:
+      return length.a;
+    case LengthSpec::Kind::kUniform:
+      return (length.a + length.b) / 2;
+    case LengthSpec::Kind::kLogNormal:
+      return length.a * exact_exp(length.b * length.b / 2);
+  }
+  CHECK(false, "unknown kind of length {}", static_cast<int>(length.kind));
 }
 
 std::string_view arrival_name(Arrival arrival) {

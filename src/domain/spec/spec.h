@@ -28,6 +28,7 @@ struct TargetSpec {
   std::string api_key_file;
   Duration timeout = 600s;  // from admitted to the end
   bool stream = true;
+  bool operator==(const TargetSpec&) const = default;
 };
 
 /// How long, in tokens, an input or an output is. Draws are clamped to at least 1.
@@ -36,7 +37,11 @@ struct LengthSpec {
   Kind kind = Kind::kFixed;
   double a = 0;  // fixed: n · uniform: least · lognormal: median
   double b = 0;  // uniform: greatest · lognormal: sigma of the log
+  bool operator==(const LengthSpec&) const = default;
 };
+
+/// Expected length in tokens, before rounding.
+double mean_tokens(const LengthSpec& length);
 
 struct WorkloadSpec {
   std::string data = "synthetic";
@@ -44,6 +49,7 @@ struct WorkloadSpec {
   LengthSpec input{LengthSpec::Kind::kFixed, 512, 0};
   LengthSpec output{LengthSpec::Kind::kFixed, 128, 0};
   bool exact_output = true;  // ask for exactly that many tokens where the engine takes it
+  bool operator==(const WorkloadSpec&) const = default;
 };
 
 enum class Arrival { kConstant, kPoisson };
@@ -53,6 +59,7 @@ std::string_view arrival_name(Arrival arrival);
 struct Extent {
   std::optional<Duration> time;
   std::optional<std::int64_t> requests;
+  bool operator==(const Extent&) const = default;
 };
 
 struct LoadSpec {
@@ -69,6 +76,7 @@ struct LoadSpec {
   std::optional<std::int64_t> workers;  // null: by the rule of ARCHITECTURE.md
   bool precise = false;                 // spin the last 60 us before each send
   bool cold_connect = false;            // a new connection per request, counted in its latency
+  bool operator==(const LoadSpec&) const = default;
 };
 
 enum class SloMetric {
@@ -88,6 +96,7 @@ struct SloItem {
   SloMetric metric = SloMetric::kTtft;
   Duration limit{0};
   double attainment = 0.99;  // share of requests that must meet it
+  bool operator==(const SloItem&) const = default;
 };
 
 struct RunSpec {
@@ -96,6 +105,7 @@ struct RunSpec {
   std::string out;            // ledger path; empty: a name from model, load and start time
   bool keep_text = false;
   std::int64_t gpus = 0;  // 0: no per-GPU figures
+  bool operator==(const RunSpec&) const = default;
 };
 
 struct Spec {
@@ -104,6 +114,7 @@ struct Spec {
   LoadSpec load;
   std::vector<SloItem> slo;
   RunSpec run;
+  bool operator==(const Spec&) const = default;
 };
 
 }  // namespace assay

@@ -17,7 +17,7 @@ class ArrivalWalk {
  public:
   /// `rate` in requests per second, > 0.
   ArrivalWalk(Arrival process, double rate, std::uint64_t seed);
-  /// Offset of the next arrival; the first call gives arrival 0.
+  /// Offset of the next arrival; the first call gives arrival 0. Stops growing at a century.
   Duration next();
 
  private:
@@ -25,7 +25,9 @@ class ArrivalWalk {
   double rate_;
   RandomStream stream_;
   std::uint64_t index_ = 0;
-  double sum_ = 0;  // of exponential gaps of mean 1
+  // Sum of exponential gaps of mean 1, whole and fractional part apart: no rounding builds up.
+  std::uint64_t sum_whole_ = 0;
+  double sum_fraction_ = 0;
 };
 
 }  // namespace assay

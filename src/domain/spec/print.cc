@@ -1,0 +1,166 @@
+// Spec to JSON and YAML and back, driven by the option table.
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/json_writer.h"
+#include "base/core/text.h"
+#include "domain/spec/option.h"
+#include "domain/spec/parse.h"
+#include "domain/spec/redact.h"
+
+namespace assay {
+namespace {
+
+std::string_view section_of(std::string_view key) {
+  const std::size_t dot = key.find('.');
+  return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);
+}
+
+/// "name<mark>rest" -> a field of an object.
+void write_pairs(const std::vector<std::string>& shown, std::string_view mark, JsonWriter& json) {
+  json.begin_object();
+  for (const std::string& pair : shown) {
+    const std::size_t at = pair.find(mark);
+    json.field(std::string_view(pair).substr(0, at),
+               std::string_view(pair).substr(at + mark.size()));
+  }
+  json.end_object();
+}
+
+void write_value(const Option& option, const std::vector<std::string>& shown, JsonWriter& json) {
+  switch (option.form) {
+    case Form::kList:
+      json.begin_array();
+      for (const std::string& text : shown) json.value(std::string_view(text));
+      json.end_array();
+      return;
+    case Form::kHeaders:
+      write_pairs(shown, ": ", json);
+      return;
+    case Form::kSlo:
+      write_pairs(shown, "=", json);
+      return;
+    case Form::kText:
+      if (shown.empty()) {
+        json.null();
+      } else {
+        json.value(std::string_view(shown.front()));
+      }
+      return;
+    case Form::kNumber:
+    case Form::kSwitch:
+    case Form::kObject:
+      json.raw(shown.empty() ? "null" : std::string_view(shown.front()));
+      return;
+  }
+}
+
+/// Text as `Option::read` takes it, from a JSON value of any form.
+std::string flag_text(simdjson::dom::element value) {
+  std::string_view text;
+  if (value.get(text) == simdjson::SUCCESS) return std::string(text);
+  return simdjson::minify(value);
+}
+
+/// The settings that a JSON value stands for: one, or one per member.
+std::vector<std::string> flag_texts(const Option& option, simdjson::dom::element value) {
+  std::vector<std::string> out;
+  simdjson::dom::array array;
+  simdjson::dom::object object;
+  if (option.form == Form::kList && value.get(array) == simdjson::SUCCESS) {
+    for (const simdjson::dom::element item : array) out.push_back(flag_text(item));
+  } else if ((option.form == Form::kHeaders || option.form == Form::kSlo) &&
+             value.get(object) == simdjson::SUCCESS) {
+    for (const auto field : object) {
+      out.push_back(fmt::format("{}{}{}", field.key, option.form == Form::kSlo ? "=" : ": ",
+                                flag_text(field.value)));
+    }
+  } else if (!value.is_null()) {
+    out.push_back(flag_text(value));
+  }
+  return out;
+}
+
+Error spec_error(std::string what, std::string_view where) {
+  return {ExitCode::kUsage, std::move(what), std::string(where), ""};
+}
+
+}  // namespace
+
+std::string spec_to_json(const Spec& spec) {
+  const Spec safe = redacted(spec);
+  JsonWriter json;
+  json.begin_object().field("assay", 1);
+  std::string_view open;
+  for (const Option& option : options()) {
+    const std::string_view section = section_of(option.key);
+    if (section != open) {
+      if (!open.empty()) json.end_object();
+      if (!section.empty()) json.key(section).begin_object();
+      open = section;
+    }
+    json.key(section.empty() ? option.key : option.key.substr(section.size() + 1));
+    write_value(option, option.show(safe), json);
+  }
+  if (!open.empty()) json.end_object();
+  json.end_object();
+  return json.take();
+}
+
+std::expected<Spec, Error> spec_from_json(std::string_view text) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  const simdjson::padded_string padded(text);
+  if (const auto error = parser.parse(padded).get(root)) {
+    return std::unexpected(spec_error(
+        fmt::format("the stored spec is not JSON: {}", simdjson::error_message(error)), ""));
+  }
+  if (!root.is_object()) return std::unexpected(spec_error("the stored spec is no object", ""));
+  Spec spec;
+  for (const Option& option : options()) {
+    std::string pointer = "/" + std::string(option.key);
+    std::ranges::replace(pointer, '.', '/');
+    simdjson::dom::element value;
+    if (root.at_pointer(pointer).get(value) != simdjson::SUCCESS) continue;
+    for (const std::string& setting : flag_texts(option, value)) {
+      if (const std::optional<Wrong> wrong = option.read(setting, spec)) {
+        return std::unexpected(spec_error(wrong->what, option.key));
+      }
+    }
+  }
+  return spec;
+}
+
+std::string spec_to_yaml(const Spec& spec) {
+  const Spec safe = redacted(spec);
+  std::string out = "assay: 1\n";
+  std::string_view open;
+  for (const Option& option : options()) {
+    const std::string_view section = section_of(option.key);
+    if (section != open && !section.empty()) out += fmt::format("{}:\n", section);
+    open = section;
+    const std::string_view name =
+        section.empty() ? option.key : option.key.substr(section.size() + 1);
+    const std::string_view indent = section.empty() ? "" : "  ";
+    const std::vector<std::string> shown = option.show(safe);
+    if (shown.empty() && (option.form == Form::kText || option.form == Form::kNumber)) {
+      out += fmt::format("{}# {}: not set\n", indent, name);
+      continue;
+    }
+    // JSON is YAML: flow maps, lists and quoted texts are written in it.
+    JsonWriter json;
+    write_value(option, shown, json);
+    out += fmt::format("{}{}: {}\n", indent, name, json.text());
+  }
+  return out;
+}
+
+}  // namespace assay
