@@ -90,6 +90,12 @@ class Rules(unittest.TestCase):
         line = "class Instant {}; steady_clock x; operand(); int y;  // NOLINT(a-b): the C API\n"
         self.assertEqual(list(tidy.banned_words(tree_with({CORE + "a.cc": line}))), [])
 
+    def test_a_raw_string_may_be_wide_and_the_line_after_it_keeps_its_number(self):
+        wide = "x" * (tidy.COLUMNS_MAX + 1)
+        text = f'auto s = R"(a\n{wide})";\n{wide}\n'
+        found = list(tidy.line_length(tree_with({CORE + "a.cc": text})))
+        self.assertEqual([problem.line for problem in found], [3])
+
 
 if __name__ == "__main__":
     unittest.main()
