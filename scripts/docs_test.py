@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""The commands of the papers work as printed.
+
+Every ```sh block of docs/howto/*.md is run, in order, as one shell script from the top of the tree.
+In README.md and CONTRIBUTING.md, where blocks build and test, the flags of every `assay` command
+must be known to `--help` (tidy checks that programs and make verbs exist).
+"""
+import os
+import re
+import subprocess
+import unittest
+
+import tidy
+from assay_process import ASSAY, ROOT, assay
+
+HOWTO_TIMEOUT_S = 180
+
+
+class Papers(unittest.TestCase):
+    def commands(self, wanted):
+        tree = tidy.read_tree(ROOT)
+        return [found for found in tidy.shell_commands(tree) if wanted(found[0])]
+
+    def test_flags_in_the_front_papers_exist(self):
+        for path, line, command in self.commands(lambda path: "/" not in path):
+            words = command.split()
+            if not words[0].endswith("assay"):
+                continue
+            verbs = []
+            for word in words[1:]:
+                if not re.fullmatch(r"[a-z]+", word):
+                    break
+                verbs.append(word)
+            shown = assay(*verbs, "--help").stdout
+            for flag in re.findall(r"--[a-z-]+", command):
+                with self.subTest(place=f"{path}:{line}", flag=flag):
+                    self.assertRegex(shown, rf"{flag}\b")
+
+    def test_howto_documents_run(self):
+        howto = "docs/howto/"
+        documents = sorted({found[0] for found in self.commands(lambda p: p.startswith(howto))})
+        self.assertNotEqual(documents, [])
+        for document in documents:
+            script = "\n".join(found[2] for found in self.commands(lambda p: p == document))
+            with self.subTest(document=document):
+                path = f"{ASSAY.parent}:{os.environ['PATH']}"
+                got = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=ROOT,
+                                     env=os.environ | {"PATH": path}, text=True,
+                                     stdin=subprocess.DEVNULL, capture_output=True,
+                                     timeout=HOWTO_TIMEOUT_S)
+                self.assertEqual(got.returncode, 0, script + "\n" + got.stdout + got.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
