@@ -49,7 +49,8 @@ OpenSchedule::OpenSchedule(const LoadSpec& spec, const LoadPlan& plan, std::uint
 
 std::optional<OpenSchedule::Arrival> OpenSchedule::next() {
   Arrival arrival{id_, walk_.next(), false};
-  arrival.warmup = plan_.warmup_requests > 0 ? id_ < plan_.warmup_requests : arrival.at < plan_.warmup_time;
+  arrival.warmup =
+      plan_.warmup_requests > 0 ? id_ < plan_.warmup_requests : arrival.at < plan_.warmup_time;
   ++id_;
   if (arrival.warmup) return arrival;
   // After a warm-up of so many requests, steady lasts from its first arrival on.
@@ -60,7 +61,8 @@ std::optional<OpenSchedule::Arrival> OpenSchedule::next() {
   return arrival;
 }
 
-RequestFeed::RequestFeed(std::size_t capacity, Fill fill) : ring_(capacity), fill_(std::move(fill)) {}
+RequestFeed::RequestFeed(std::size_t capacity, Fill fill)
+    : ring_(capacity), fill_(std::move(fill)) {}
 
 PreparedRequest* RequestFeed::front() {
   if (fill_ && ring_.size() == 0) {

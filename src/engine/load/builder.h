@@ -1,6 +1,7 @@
-// Request bytes ahead of their instant. RequestBuilder makes request i as a pure function of the spec and i.
-// RequestFeed is the bounded queue of one worker's requests that the builder thread keeps filled at least one
-// second ahead of an open loop; without a thread (virtual time) it builds when asked.
+// Request bytes ahead of their instant. RequestBuilder makes request i as a pure function of the
+// spec and i. RequestFeed is the bounded queue of one worker's requests that the builder thread
+// keeps filled at least one second ahead of an open loop; without a thread (virtual time) it builds
+// when asked.
 #pragma once
 
 #include <atomic>
@@ -28,9 +29,9 @@ namespace assay {
 
 struct PreparedRequest {
   std::int64_t id = 0;
-  bool warmup = false;     // open loop: decided by the schedule; closed loop: by the worker
-  RunTime scheduled{0};    // open loop only
-  std::string wire;        // what Target::encode made
+  bool warmup = false;   // open loop: decided by the schedule; closed loop: by the worker
+  RunTime scheduled{0};  // open loop only
+  std::string wire;      // what Target::encode made
   std::string item;
   std::string request_id;
   MaybeCount tokens_planned;
@@ -49,7 +50,8 @@ class RequestBuilder {
   const Target& target_;
 };
 
-/// The schedule of an open loop: the arrivals one after the other, with their phase, until duration or count.
+/// The schedule of an open loop: the arrivals one after the other, with their phase, until duration
+/// or count.
 class OpenSchedule {
  public:
   OpenSchedule(const LoadSpec& spec, const LoadPlan& plan, std::uint64_t seed);
@@ -72,7 +74,8 @@ class RequestFeed {
  public:
   using Fill = std::function<std::unique_ptr<PreparedRequest>()>;
 
-  /// Holds at most `capacity` requests. With `fill`, an empty feed builds its next request on the spot.
+  /// Holds at most `capacity` requests. With `fill`, an empty feed builds its next request on the
+  /// spot.
   explicit RequestFeed(std::size_t capacity, Fill fill = nullptr);
 
   /// Consumer: the next request, null when none is ready yet, or none will come (finished()).
@@ -93,8 +96,8 @@ class RequestFeed {
   std::atomic<bool> closed_{false};
 };
 
-/// The builder thread's work: fills the feeds until the schedule ends or `stop` asks to. Feed w gets requests
-/// w, w + workers, …
+/// The builder thread's work: fills the feeds until the schedule ends or `stop` asks to. Feed w
+/// gets requests w, w + workers, …
 class FeedFiller {
  public:
   FeedFiller(const Spec& spec, const LoadPlan& plan, const RequestBuilder& builder,
@@ -107,7 +110,8 @@ class FeedFiller {
   void fill_open(const std::stop_token& stop);
   void fill_closed(const std::stop_token& stop);
   /// Waits until feed `worker` takes `request`; false when told to stop.
-  bool push(std::size_t worker, std::unique_ptr<PreparedRequest> request, const std::stop_token& stop);
+  bool push(std::size_t worker, std::unique_ptr<PreparedRequest> request,
+            const std::stop_token& stop);
 
   const Spec& spec_;
   LoadPlan plan_;

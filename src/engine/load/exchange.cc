@@ -120,7 +120,8 @@ void Exchange::add_chunk(const TokenEvent& event, const Stamp& stamp) {
   record_->last_token = at;
   Chunk chunk;
   chunk.at = at;
-  chunk.bytes = static_cast<std::uint32_t>(event.text.size() + event.reasoning.size()) + event.tool_bytes;
+  chunk.bytes =
+      static_cast<std::uint32_t>(event.text.size() + event.reasoning.size()) + event.tool_bytes;
   if (new_read_) chunk.flags |= kChunkNewRead;
   if (stamp.source == StampSource::kUser) chunk.flags |= kChunkUserStamp;
   if (!event.reasoning.empty()) chunk.flags |= kChunkReasoning;
@@ -129,9 +130,10 @@ void Exchange::add_chunk(const TokenEvent& event, const Stamp& stamp) {
     chunk.tokens = *event.tokens;
     chunk.flags |= kChunkTokensKnown;
   } else if (event.usage.output && counts_known_) {
-    // A usage on every chunk counts up: its step is this chunk's tokens. A usage that appears only at the end
-    // says nothing about its own chunk, hence counts_known_.
-    chunk.tokens = static_cast<std::uint32_t>(std::max<std::int64_t>(0, *event.usage.output - usage_before_));
+    // A usage on every chunk counts up: its step is this chunk's tokens. A usage that appears only
+    // at the end says nothing about its own chunk, hence counts_known_.
+    chunk.tokens =
+        static_cast<std::uint32_t>(std::max<std::int64_t>(0, *event.usage.output - usage_before_));
     chunk.flags |= kChunkTokensKnown;
   } else {
     counts_known_ = false;
@@ -147,7 +149,9 @@ void Exchange::add_usage(const Usage& usage) {
   if (usage.reasoning) record_->tokens_server_reasoning = usage.reasoning;
 }
 
-void Exchange::on_error_body(std::string_view code, std::string_view text) { note_error(code, text); }
+void Exchange::on_error_body(std::string_view code, std::string_view text) {
+  note_error(code, text);
+}
 
 void Exchange::note_error(std::string_view code, std::string_view text) {
   if (error_seen_) return;  // the first error is the cause, later ones its echo
@@ -177,11 +181,13 @@ Outcome Exchange::judge(ReplyEnd end) const {
 void Exchange::on_end(ReplyEnd end, Instant at, std::string_view detail) {
   record_->outcome = judge(end);
   if (record_->outcome != Outcome::kOk && record_->error_text.empty()) note_error({}, detail);
-  if (whole_broken_ && record_->error_text.empty()) record_->error_text = "the reply is no JSON object";
+  if (whole_broken_ && record_->error_text.empty())
+    record_->error_text = "the reply is no JSON object";
   close(at);
 }
 
-void Exchange::end_by_client(Outcome outcome, Instant at, std::string_view code, std::string_view text) {
+void Exchange::end_by_client(Outcome outcome, Instant at, std::string_view code,
+                             std::string_view text) {
   record_->outcome = outcome;
   record_->error_code = code;
   record_->error_text = text;

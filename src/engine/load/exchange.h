@@ -1,5 +1,5 @@
-// One attempt of one request while it is in flight: hears what the target says and turns it into a RequestRecord
-// by the definitions of docs/formats/ledger.md. No socket, no clock of its own.
+// One attempt of one request while it is in flight: hears what the target says and turns it into a
+// RequestRecord by the definitions of docs/formats/ledger.md. No socket, no clock of its own.
 #pragma once
 
 #include <array>
@@ -25,13 +25,13 @@ inline constexpr int kPhaseCount = 3;
 
 /// What all exchanges of a worker share.
 struct ExchangeContext {
-  Instant start{};               // of the run
+  Instant start{};  // of the run
   std::int32_t worker = 0;
   int choices = 1;
   bool keep_text = false;
   std::vector<std::string> secrets;  // taken out of every text that a server sends back
   WorkerRow counts;
-  std::string server;            // Server header of the first reply
+  std::string server;  // Server header of the first reply
   std::array<Histogram, kPhaseCount> send_lag, receive_lag;
 };
 
@@ -49,7 +49,8 @@ class Exchange : public ReplySink {
   Exchange(ExchangeContext& context, ExchangeOwner& owner) : context_(context), owner_(owner) {}
 
   /// Begins with the instant it was due; `slot` is the closed loop's, −1 in open loop.
-  void begin(std::unique_ptr<PreparedRequest> request, RunTime scheduled, Phase phase, std::int64_t slot);
+  void begin(std::unique_ptr<PreparedRequest> request, RunTime scheduled, Phase phase,
+             std::int64_t slot);
   void set_admitted(Instant at, std::int64_t connection, const OpenResult* fresh);
   /// Ends without the target's word: refused, timed out, cancelled, no connection.
   void end_by_client(Outcome outcome, Instant at, std::string_view code, std::string_view text);
@@ -86,8 +87,8 @@ class Exchange : public ReplySink {
   int choices_finished_ = 0;
   bool end_seen_ = false, error_seen_ = false, output_seen_ = false, whole_broken_ = false;
   bool new_read_ = false;
-  bool counts_known_ = true;         // every chunk so far told its tokens
-  std::int64_t usage_before_ = 0;    // output tokens told by the last chunk with a usage
+  bool counts_known_ = true;       // every chunk so far told its tokens
+  std::int64_t usage_before_ = 0;  // output tokens told by the last chunk with a usage
 };
 
 }  // namespace assay

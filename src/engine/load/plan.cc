@@ -26,7 +26,9 @@ void plan_workers(const LoadSpec& spec, int cores, LoadPlan& plan) {
     // Two half queues are not one queue: a request could wait beside a free connection.
     plan.workers = 1;
     plan.workers_why = fmt::format(
-        "one: the queue or the connections are finite, with under 64 connections per core ({} cores)", cores);
+        "one: the queue or the connections are finite, with under 64 connections per core ({} "
+        "cores)",
+        cores);
     return;
   }
   plan.workers = static_cast<int>(std::min<std::int64_t>({cores, connections, slots}));

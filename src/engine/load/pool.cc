@@ -67,7 +67,8 @@ bool Pool::may_open() const {
 
 void Pool::open_wanted() {
   // Some spare ones where the number is open, so that a growing load finds them connected.
-  const bool spare_wanted = !options_.limit && options_.mode == ConnectMode::kReuse && prepare_left_ == 0;
+  const bool spare_wanted =
+      !options_.limit && options_.mode == ConnectMode::kReuse && prepare_left_ == 0;
   const std::size_t spare = spare_wanted ? 1 + static_cast<std::size_t>(busy_) / 16 : 0;
   while (may_open()) {
     const std::size_t wanted = waiting_.size() + static_cast<std::size_t>(to_prepare_) + spare;
@@ -107,7 +108,8 @@ void Pool::on_opened(std::int64_t id, const OpenResult& result) {
     if (!result.ok && prepare_error_.empty()) prepare_error_ = result.error;
     if (--prepare_left_ == 0) finish_prepare();
   } else if (!result.ok && !waiting_.empty()) {
-    // The failure belongs to the request that has waited longest: it is what its connection came to.
+    // The failure belongs to the request that has waited longest: it is what its connection came
+    // to.
     const Waiting failed = std::move(waiting_.front());
     waiting_.pop_front();
     failed.granted(nullptr, &result, result.error);

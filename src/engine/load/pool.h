@@ -1,7 +1,8 @@
-// Admission: which request gets which connection, and when. Free connections first; else a bounded first-in
-// first-out queue; else refusal. Connections are opened ahead where their number is known, on demand with a few
-// to spare where it is not, and at most kOpening at a time, so that a thousand of them don't overrun the
-// server's backlog. With cold connects every request opens its own and closes it after.
+// Admission: which request gets which connection, and when. Free connections first; else a bounded
+// first-in first-out queue; else refusal. Connections are opened ahead where their number is known,
+// on demand with a few to spare where it is not, and at most kOpening at a time, so that a thousand
+// of them don't overrun the server's backlog. With cold connects every request opens its own and
+// closes it after.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ struct PoolOptions {
   std::optional<std::int64_t> limit;        // connections; null: no limit
   std::optional<std::int64_t> queue_depth;  // null: no limit; 0: refuse when no connection is free
   ConnectMode mode = ConnectMode::kReuse;
-  std::int64_t first_connection = 0;        // numbering of this worker's connections
+  std::int64_t first_connection = 0;  // numbering of this worker's connections
   std::int64_t connection_step = 1;
 };
 
@@ -43,17 +44,19 @@ class Pool {
  public:
   using Ticket = std::uint64_t;
   /// Called from the loop, never from inside acquire(): a seat, or null with why there is none.
-  using Granted = std::function<void(Seat* seat, const OpenResult* fresh, const std::string& error)>;
+  using Granted =
+      std::function<void(Seat* seat, const OpenResult* fresh, const std::string& error)>;
   struct Acquired {
-    Seat* seat = nullptr;   // at once
-    Ticket ticket = 0;      // queued; `granted` will be called
-    bool refused = false;   // the queue is full
+    Seat* seat = nullptr;  // at once
+    Ticket ticket = 0;     // queued; `granted` will be called
+    bool refused = false;  // the queue is full
   };
 
   Pool(Loop& loop, Target& target, const PoolOptions& options);
 
   /// Opens `count` connections; `done(opened, error)` when each has succeeded or failed.
-  void prepare(std::int64_t count, std::function<void(std::int64_t opened, const std::string& error)> done);
+  void prepare(std::int64_t count,
+               std::function<void(std::int64_t opened, const std::string& error)> done);
   Acquired acquire(Granted granted);
   /// A queued request leaves.
   void abandon(Ticket ticket);
@@ -85,12 +88,12 @@ class Pool {
   Target& target_;
   PoolOptions options_;
   std::unordered_map<std::int64_t, Seat> seats_;
-  std::vector<std::int64_t> idle_;      // last used first: warm connections stay warm
+  std::vector<std::int64_t> idle_;  // last used first: warm connections stay warm
   std::deque<Waiting> waiting_;
   std::size_t opening_ = 0;
   std::int64_t busy_ = 0;
-  std::int64_t to_prepare_ = 0;         // still to start opening
-  std::int64_t prepare_left_ = 0;       // not heard of yet
+  std::int64_t to_prepare_ = 0;    // still to start opening
+  std::int64_t prepare_left_ = 0;  // not heard of yet
   std::int64_t prepared_ = 0;
   std::string prepare_error_;
   std::function<void(std::int64_t, const std::string&)> prepare_done_;

@@ -36,7 +36,7 @@ constexpr Duration kCommitEvery = 500ms;  // a kill loses at most that, and the 
 constexpr Duration kProgressEvery = 100ms;
 constexpr Duration kConnectWithin = 5s;
 constexpr Duration kPrimeWithin = 1s;
-constexpr Duration kLead = 1ms;           // from the decision to start to run start
+constexpr Duration kLead = 1ms;  // from the decision to start to run start
 constexpr Duration kDrainAfterSignal = 10s;
 
 Duration thread_cpu_time() {
@@ -142,8 +142,8 @@ void LoadRun::make_lanes() {
     feeds_.push_back(std::make_unique<RequestFeed>(capacity));
     Lane& lane = lanes_.emplace_back();
     lane.loop = std::make_unique<AsioLoop>(in_.clocks, pacing);
-    lane.worker = std::make_unique<Worker>(id, in_.spec, in_.plan, *lane.loop, in_.target, *feeds_.back(),
-                                           shared_, in_.secrets);
+    lane.worker = std::make_unique<Worker>(id, in_.spec, in_.plan, *lane.loop, in_.target,
+                                           *feeds_.back(), shared_, in_.secrets);
   }
 }
 
@@ -187,13 +187,13 @@ bool LoadRun::primed() const {
 
 Result<> LoadRun::start() {
   start_ = in_.clocks.now() + kLead;
-  TRY(in_.ledger.set_meta(meta::kStartMonotonicNs, std::to_string(start_.time_since_epoch().count())));
+  TRY(in_.ledger.set_meta(meta::kStartMonotonicNs,
+                          std::to_string(start_.time_since_epoch().count())));
   TRY(in_.ledger.set_meta(meta::kClockOffsetNs, std::to_string(watch_.offset_ns())));
   TRY(in_.ledger.commit());
   for (Lane& lane : lanes_) {
-    lane.loop->post([this, &lane] {
-      lane.loop->at(start_, [this, &lane] { start_worker(*lane.worker); });
-    });
+    lane.loop->post(
+        [this, &lane] { lane.loop->at(start_, [this, &lane] { start_worker(*lane.worker); }); });
   }
   return {};
 }
@@ -241,8 +241,9 @@ Result<> LoadRun::look_at_clock() {
   const std::optional<std::int64_t> moved = watch_.poll();
   if (!moved) return {};
   ++clock_steps_;
-  return add_event("clock_step", fmt::format("the wall clock was set by {:+.3f} ms; latencies don't use it",
-                                             static_cast<double>(*moved) / 1e6));
+  return add_event("clock_step",
+                   fmt::format("the wall clock was set by {:+.3f} ms; latencies don't use it",
+                               static_cast<double>(*moved) / 1e6));
 }
 
 Result<> LoadRun::add_event(std::string kind, std::string detail) {
@@ -311,7 +312,8 @@ Result<> LoadRun::write_phases() {
   if (steady < 0) return {};
   const RunTime end = std::max(warm, steady_end().value_or(over));
   TRY(in_.ledger.append(PhaseRow{static_cast<int>(Phase::kSteady), "steady", warm, end}));
-  return in_.ledger.append(PhaseRow{static_cast<int>(Phase::kDrain), "drain", end, std::max(end, over)});
+  return in_.ledger.append(
+      PhaseRow{static_cast<int>(Phase::kDrain), "drain", end, std::max(end, over)});
 }
 
 Result<> LoadRun::write_summary() {
@@ -323,8 +325,8 @@ Result<> LoadRun::write_summary() {
     TRY(in_.ledger.append(context.counts));
     for (int phase = 0; phase < kPhaseCount; ++phase) {
       const auto p = static_cast<std::size_t>(phase);
-      for (const auto& [name, histogram] :
-           {std::pair{"send_lag_ns", &context.send_lag[p]}, std::pair{"receive_lag_ns", &context.receive_lag[p]}}) {
+      for (const auto& [name, histogram] : {std::pair{"send_lag_ns", &context.send_lag[p]},
+                                            std::pair{"receive_lag_ns", &context.receive_lag[p]}}) {
         if (histogram->count() == 0) continue;
         TRY(in_.ledger.append(HistogramRow{name, context.worker, phase, histogram->encode_v2()}));
       }

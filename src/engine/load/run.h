@@ -1,6 +1,7 @@
-// A load run in real time: makes the workers' loops and threads, the builder thread, and is itself the writer:
-// the calling thread takes the records, commits them to the ledger twice a second, watches the wall clock for
-// steps and reports progress. Returns when everything has ended, drained or been cancelled.
+// A load run in real time: makes the workers' loops and threads, the builder thread, and is itself
+// the writer: the calling thread takes the records, commits them to the ledger twice a second,
+// watches the wall clock for steps and reports progress. Returns when everything has ended, drained
+// or been cancelled.
 #pragma once
 
 #include <atomic>

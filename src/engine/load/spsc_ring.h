@@ -1,5 +1,5 @@
-// A bounded queue between exactly one producing and one consuming thread, without locks. push() and pop() never
-// block: a full or an empty ring says so.
+// A bounded queue between exactly one producing and one consuming thread, without locks. push() and
+// pop() never block: a full or an empty ring says so.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,8 @@ template <typename T>
 class SpscRing {
  public:
   /// Rounded up to a power of two.
-  explicit SpscRing(std::size_t capacity) : slots_(std::bit_ceil(capacity)), mask_(slots_.size() - 1) {}
+  explicit SpscRing(std::size_t capacity)
+      : slots_(std::bit_ceil(capacity)), mask_(slots_.size() - 1) {}
 
   /// False, and `value` untouched, when full.
   bool push(T& value) {

@@ -25,7 +25,8 @@
 namespace assay {
 namespace {
 
-/// A closed-loop slot whose request never left waits that long, or a dead server would be asked without pause.
+/// A closed-loop slot whose request never left waits that long, or a dead server would be asked
+/// without pause.
 constexpr Duration kPauseAfterClientFailure = 100ms;
 /// How soon to look again when the builder has fallen behind.
 constexpr Duration kBuilderPoll = 200us;
@@ -63,8 +64,8 @@ std::int64_t SharedRunState::note_steady(std::int64_t at) {
   return stands;
 }
 
-Worker::Worker(int id, const Spec& spec, const LoadPlan& plan, Loop& loop, Target& target, RequestFeed& feed,
-               SharedRunState& shared, std::vector<std::string> secrets)
+Worker::Worker(int id, const Spec& spec, const LoadPlan& plan, Loop& loop, Target& target,
+               RequestFeed& feed, SharedRunState& shared, std::vector<std::string> secrets)
     : spec_(spec),
       plan_(plan),
       loop_(loop),
@@ -84,7 +85,8 @@ Worker::~Worker() = default;
 
 void Worker::prepare(std::function<void(std::int64_t, const std::string&)> ready) {
   constexpr std::int64_t kUnlimitedStart = 2;
-  const std::int64_t limit = plan_.connections ? plan_.share(*plan_.connections, context_.worker) : kUnlimitedStart;
+  const std::int64_t limit =
+      plan_.connections ? plan_.share(*plan_.connections, context_.worker) : kUnlimitedStart;
   const std::int64_t slots = plan_.open_loop ? limit : plan_.share(plan_.slots, context_.worker);
   pool_.prepare(spec_.load.cold_connect ? 0 : std::min(limit, slots), std::move(ready));
 }
@@ -119,7 +121,8 @@ void Worker::pump_open() {
 }
 
 void Worker::start_slots() {
-  // Slots start spread over a timed warm-up, so that steady does not begin with one burst of long prefills.
+  // Slots start spread over a timed warm-up, so that steady does not begin with one burst of long
+  // prefills.
   const std::int64_t mine = plan_.share(plan_.slots, context_.worker);
   for (std::int64_t k = 0; k < mine; ++k) {
     const std::int64_t slot = k * plan_.workers + context_.worker;
@@ -178,7 +181,8 @@ void Worker::slot_free(std::int64_t slot, Instant at) {
 
 Worker::Flight& Worker::new_flight() {
   if (free_flights_.empty()) {
-    flights_.push_back(std::make_unique<Flight>(context_, *this));
+    ExchangeOwner& owner = *this;
+    flights_.push_back(std::make_unique<Flight>(context_, owner));
     return *flights_.back();
   }
   Flight& flight = *free_flights_.back();
@@ -208,8 +212,8 @@ void Worker::launch(std::unique_ptr<PreparedRequest> request, RunTime scheduled,
     return;
   }
   flight.ticket = got.ticket;
-  flight.timeout =
-      loop_.at(context_.start + scheduled + spec_.target.timeout, [this, &flight] { on_timeout(flight); });
+  flight.timeout = loop_.at(context_.start + scheduled + spec_.target.timeout,
+                            [this, &flight] { on_timeout(flight); });
 }
 
 void Worker::send(Flight& flight, Seat& seat, const OpenResult* fresh) {
@@ -230,7 +234,8 @@ void Worker::on_timeout(Flight& flight) {
     return;
   }
   flight.seat->channel->cancel();
-  flight.end_by_client(Outcome::kTimeout, loop_.now(), "timeout", fmt::format("no end within {}", limit));
+  flight.end_by_client(Outcome::kTimeout, loop_.now(), "timeout",
+                       fmt::format("no end within {}", limit));
 }
 
 void Worker::on_exchange_end(Exchange& exchange, Instant at) {
@@ -264,7 +269,8 @@ void Worker::hand_over(std::unique_ptr<RequestRecord> record) {
 void Worker::steady_over() {
   scheduling_ = false;
   loop_.cancel(pump_timer_);
-  if (drain_timer_ == 0) drain_timer_ = loop_.at(loop_.now() + plan_.drain, [this] { cancel_all(); });
+  if (drain_timer_ == 0)
+    drain_timer_ = loop_.at(loop_.now() + plan_.drain, [this] { cancel_all(); });
   check_finished();
 }
 
@@ -276,17 +282,20 @@ void Worker::stop(Duration drain) {
 }
 
 void Worker::cancel_all() {
-  // A seat set free by one cancelled request would be handed to the next queued one: the queue goes first.
+  // A seat set free by one cancelled request would be handed to the next queued one: the queue goes
+  // first.
   for (const auto& flight : flights_) {
     if (flight->active && flight->seat == nullptr) {
       pool_.abandon(flight->ticket);
-      flight->end_by_client(Outcome::kCancelled, loop_.now(), "cancelled", "still queued at the end of the drain");
+      flight->end_by_client(Outcome::kCancelled, loop_.now(), "cancelled",
+                            "still queued at the end of the drain");
     }
   }
   for (const auto& flight : flights_) {
     if (flight->active) {
       flight->seat->channel->cancel();
-      flight->end_by_client(Outcome::kCancelled, loop_.now(), "cancelled", "still running at the end of the drain");
+      flight->end_by_client(Outcome::kCancelled, loop_.now(), "cancelled",
+                            "still running at the end of the drain");
     }
   }
 }

@@ -1,6 +1,7 @@
-// One worker: a loop of its own, its own connections, its own slice of the schedule; it shares nothing with the
-// others but two queues (requests in, records out) and a few relaxed counters for the live view. Plays the open
-// loop by the clock, or keeps the closed loop's slots busy, and hands every attempt's record over at its end.
+// One worker: a loop of its own, its own connections, its own slice of the schedule; it shares
+// nothing with the others but two queues (requests in, records out) and a few relaxed counters for
+// the live view. Plays the open loop by the clock, or keeps the closed loop's slots busy, and hands
+// every attempt's record over at its end.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,8 @@ struct LiveCounters {
   std::atomic<std::int64_t> scheduled{0}, in_flight{0}, queued{0}, ok{0}, failed{0}, chunks{0};
 };
 
-/// What workers agree on without talking: the first steady request, which starts the clock of --duration.
+/// What workers agree on without talking: the first steady request, which starts the clock of
+/// --duration.
 struct SharedRunState {
   std::atomic<std::int64_t> steady_start_ns{-1};
   /// Lowers it to `at`; returns the value that stands.
@@ -42,13 +44,14 @@ class Worker final : private ExchangeOwner {
  public:
   static constexpr std::size_t kRecordRing = 16 * 1024;
 
-  Worker(int id, const Spec& spec, const LoadPlan& plan, Loop& loop, Target& target, RequestFeed& feed,
-         SharedRunState& shared, std::vector<std::string> secrets);
+  Worker(int id, const Spec& spec, const LoadPlan& plan, Loop& loop, Target& target,
+         RequestFeed& feed, SharedRunState& shared, std::vector<std::string> secrets);
   ~Worker() override;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Opens the connections that the first phase needs. `ready(opened, error)` is called on the loop.
+  /// Opens the connections that the first phase needs. `ready(opened, error)` is called on the
+  /// loop.
   void prepare(std::function<void(std::int64_t opened, const std::string& error)> ready);
   /// Begins at `start`; `finished` is called on the loop when nothing is left in flight.
   void start(Instant start, std::function<void()> finished);
@@ -69,7 +72,8 @@ class Worker final : private ExchangeOwner {
   void start_slots();
   void slot_free(std::int64_t slot, Instant at);
   void launch_slot(std::int64_t slot, RunTime due);
-  void launch(std::unique_ptr<PreparedRequest> request, RunTime scheduled, Phase phase, std::int64_t slot);
+  void launch(std::unique_ptr<PreparedRequest> request, RunTime scheduled, Phase phase,
+              std::int64_t slot);
   void send(Flight& flight, Seat& seat, const OpenResult* fresh);
   void on_timeout(Flight& flight);
   void on_exchange_end(Exchange& exchange, Instant at) override;
@@ -96,8 +100,8 @@ class Worker final : private ExchangeOwner {
   std::vector<Flight*> free_flights_;
   std::function<void()> finished_;
   Loop::TimerId pump_timer_ = 0, drain_timer_ = 0, steady_timer_ = 0;
-  std::int64_t in_flight_ = 0;     // admitted or queued
-  std::int64_t slots_pending_ = 0; // slots that wait for their instant
+  std::int64_t in_flight_ = 0;      // admitted or queued
+  std::int64_t slots_pending_ = 0;  // slots that wait for their instant
   std::int64_t warmup_left_ = 0, steady_left_ = 0;
   bool scheduling_ = false;
   bool done_ = false;

@@ -17,7 +17,9 @@ constexpr std::int64_t kStepNs = 1'000'000;
 }  // namespace
 
 ClockWatch::ClockWatch(Clocks clocks)
-    : clocks_(clocks), timer_(timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC)), offset_ns_(offset_ns()) {
+    : clocks_(clocks),
+      timer_(timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC)),
+      offset_ns_(offset_ns()) {
   arm();
 }
 
@@ -41,7 +43,8 @@ bool ClockWatch::set_by_kernel_account() {
 }
 
 std::int64_t ClockWatch::offset_ns() const {
-  // The wall clock between two monotonic readings, the narrowest of three tries: a preemption widens one.
+  // The wall clock between two monotonic readings, the narrowest of three tries: a preemption
+  // widens one.
   std::int64_t best = 0;
   Duration width = Duration::max();
   for (int i = 0; i < 3; ++i) {

@@ -64,10 +64,4 @@ std::unique_ptr<Channel> HttpTarget::channel(Loop& loop) {
   return std::make_unique<internal::HttpChannel>(*asio_loop, options_.addresses, *decoder);
 }
 
-std::string join_api_path(std::string_view base, std::string_view api_path) {
-  while (base.ends_with('/')) base.remove_suffix(1);
-  if (base.ends_with("/v1") && api_path.starts_with("/v1/")) base.remove_suffix(3);
-  return std::string(base) + std::string(api_path);
-}
-
 }  // namespace assay

@@ -45,7 +45,4 @@ class HttpTarget final : public Target {
   std::map<const Loop*, std::unique_ptr<OpenAiDecoder>> decoders_;
 };
 
-/// Joins a base path and an API path without doubling "/v1": ("/v1", "/v1/models") is "/v1/models".
-std::string join_api_path(std::string_view base, std::string_view api_path);
-
 }  // namespace assay
