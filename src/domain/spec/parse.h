@@ -42,4 +42,8 @@ std::expected<Spec, Error> spec_from_json(std::string_view json);
 /// A spec file that resolves to `spec`; secrets redacted, unset keys as comments.
 std::string spec_to_yaml(const Spec& spec);
 
+/// What was typed, for the record: one setting per line, with its place, secrets redacted. For an
+/// Asked that resolved.
+std::string asked_to_text(const Asked& asked);
+
 }  // namespace assay

@@ -303,6 +303,28 @@ TEST(Redact, NoSecretIsPrinted) {
   }
 }
 
+TEST(Redact, WhatWasTypedIsKeptWithoutItsSecrets) {
+  Asked asked;
+  asked.urls = {"http://h"};
+  asked.flags = {{"--header", "Authorization: Bearer hunter2"},
+                 {"--set", "target.headers.X-Key=hunter2"},
+                 {"--body", R"({"api_key": "hunter2"})"},
+                 {"--precise", ""},
+                 {"--rate", "20"}};
+  asked.spec_path = "s.yaml";
+  asked.spec_text = "target:\n  headers: {X-Token: hunter2}\nload: {connections: 3}\n";
+  EXPECT_EQ(asked_to_text(asked),
+            R"(URL "http://h"
+--header "Authorization: [redacted]"
+--set target.headers.X-Key "[redacted]"
+--body "{\"api_key\": \"[redacted]\"}"
+--precise ""
+--rate "20"
+s.yaml:2: target.headers.X-Token "X-Token: [redacted]"
+s.yaml:3: load.connections "3"
+)");
+}
+
 TEST(Options, KeysAndFlagsAreUnique) {
   for (const Option& a : options()) {
     EXPECT_EQ(option_by_key(a.key), &a);

@@ -15,6 +15,7 @@
 #include "domain/spec/option.h"
 #include "domain/spec/parse.h"
 #include "domain/spec/redact.h"
+#include "domain/spec/spec_file.h"
 
 namespace assay {
 namespace {
@@ -93,6 +94,25 @@ Error spec_error(std::string what, std::string_view where) {
   return {ExitCode::kUsage, std::move(what), std::string(where), ""};
 }
 
+/// The text of one setting, in quotes, without its secrets.
+std::string redacted_setting(std::string_view key, std::string_view text) {
+  std::string safe(text);
+  constexpr std::string_view kHeader = "target.headers.";
+  if (key == "target.headers") {
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    const std::string_view value = trim(text.substr(std::min(colon + 1, text.size())));
+    safe =
+        fmt::format("{}: {}", text.substr(0, colon), redacted_header(text.substr(0, colon), value));
+  } else if (key.starts_with(kHeader)) {
+    safe = redacted_header(key.substr(kHeader.size()), text);
+  } else if (key == "target.body") {
+    safe = redacted_json(text);
+  }
+  std::string out;
+  append_json_string(out, safe);
+  return out;
+}
+
 }  // namespace
 
 std::string spec_to_json(const Spec& spec) {
@@ -160,6 +180,30 @@ std::string spec_to_yaml(const Spec& spec) {
     write_value(option, shown, json);
     out += fmt::format("{}{}: {}\n", indent, name, json.text());
   }
+  return out;
+}
+
+std::string asked_to_text(const Asked& asked) {
+  std::string out;
+  const auto add = [&out](std::string_view place, std::string_view key, std::string_view text) {
+    out += fmt::format("{} {}\n", place, redacted_setting(key, text));
+  };
+  for (const std::string& url : asked.urls) add("URL", "target.url", url);
+  for (const auto& [flag, text] : asked.flags) {
+    if (flag == "--set") {
+      const std::size_t equals = std::min(text.find('='), text.size());
+      const std::string key = text.substr(0, equals);
+      const std::string value = text.substr(std::min(equals + 1, text.size()));
+      add(fmt::format("--set {}", key), key, value);
+      continue;
+    }
+    const Option* option = option_by_flag(flag);
+    add(flag, option == nullptr ? std::string_view() : option->key, text);
+  }
+  std::vector<Setting> file;
+  Errors ignored;  // the caller has resolved it
+  if (asked.spec_text) read_spec_file(*asked.spec_text, asked.spec_path, file, ignored);
+  for (const Setting& setting : file) add(setting.where, setting.key, setting.text);
   return out;
 }
 

@@ -1,0 +1,13 @@
+// --dry-run: the effective spec and what a run of it would send, from the same draws as the run.
+#pragma once
+
+#include <string>
+
+#include "domain/spec/spec.h"
+
+namespace assay {
+
+/// A spec file that repeats the run, with the plan as comments above it.
+std::string dry_run_text(const Spec& spec);
+
+}  // namespace assay
