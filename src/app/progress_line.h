@@ -1,5 +1,6 @@
-// The live line of a run on a terminal: phase, time, and what has happened to requests. Elsewhere one line at
-// the start and one every ten seconds, so that a log shows the run is alive without filling up.
+// The live line of a run on a terminal: phase, time, and what has happened to requests. Elsewhere
+// one line at the start and one every ten seconds, so that a log shows the run is alive without
+// filling up.
 #pragma once
 
 #include "app/world.h"
