@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,7 +71,8 @@ std::optional<Chunk> ChunkReader::next() {
   const auto delta = take_varint(rest_);
   const auto bytes = take_varint(rest_);
   const auto tokens = take_varint(rest_);
-  if (!delta || !bytes || !tokens || rest_.empty()) {
+  constexpr std::uint64_t kCountMax = std::numeric_limits<std::uint32_t>::max();
+  if (!delta || !bytes || !tokens || *bytes > kCountMax || *tokens > kCountMax || rest_.empty()) {
     damaged_ = true;
     return std::nullopt;
   }
