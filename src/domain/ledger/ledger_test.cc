@@ -258,6 +258,19 @@ TEST(Ledger, SameIdTwiceIsRefusedAndTheFirstKept) {
   EXPECT_EQ(read_ledger(folder.file("run.assay"))->requests.size(), 1U);
 }
 
+TEST(Ledger, APhaseUnderWayIsReplaced) {
+  const TestFolder folder;
+  const auto writer = create(folder.file("run.assay"));
+  ASSERT_TRUE(writer->append(PhaseRow{1, "steady", 5s, 6s}));
+  ASSERT_TRUE(writer->append(PhaseRow{0, "warmup", 0s, 5s}));
+  ASSERT_TRUE(writer->append(PhaseRow{1, "steady", 5s, 7s}));
+  ASSERT_TRUE(writer->close("complete"));
+  const auto ledger = read_ledger(folder.file("run.assay"));
+  ASSERT_EQ(ledger->phases.size(), 2U);
+  EXPECT_EQ(ledger->phases[0].name, "warmup");
+  EXPECT_EQ(ledger->phases[1].end, 7s);
+}
+
 TEST(Ledger, AnotherReaderAtCloseIsAnErrorThatLosesNothing) {
   const TestFolder folder;
   const std::string path = folder.file("run.assay");

@@ -28,6 +28,11 @@ void put_varint(std::string& out, std::uint64_t value) {
 }
 
 std::optional<std::uint64_t> take_varint(std::string_view& in) {
+  if (!in.empty() && static_cast<unsigned char>(in.front()) < 0x80) {  // most are one byte
+    const auto byte = static_cast<unsigned char>(in.front());
+    in.remove_prefix(1);
+    return byte;
+  }
   std::uint64_t value = 0;
   for (unsigned shift = 0; shift < 64 && !in.empty(); shift += 7) {
     const auto byte = static_cast<unsigned char>(in.front());
