@@ -10,7 +10,7 @@
 /// same.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace assay;
-  const std::string_view blob(static_cast<const char*>(static_cast<const void*>(data)), size);
+  const std::string_view blob(reinterpret_cast<const char*>(data), size);
   const RunTime scheduled(1'000'000);
   ChunkReader reader(blob, scheduled);
   ChunkWriter writer;

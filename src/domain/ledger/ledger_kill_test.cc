@@ -1,11 +1,13 @@
 // What a ledger holds after its writer was killed, or ran out of room.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -176,8 +178,9 @@ TEST(LedgerKill, AJournalInMidWriteIsNotReadOver) {
   if (child == 0) {
     const auto db = internal::open_database(path, SQLITE_OPEN_READWRITE);
     // So small a cache that changed pages reach the file before any commit.
-    const auto done = internal::execute(
-        db->get(), "PRAGMA cache_size=1; BEGIN; UPDATE request SET chunks = zeroblob(800)");
+    const auto done = internal::execute(db->get(),
+                                        "PRAGMA synchronous=OFF; PRAGMA cache_size=1; BEGIN; "
+                                        "UPDATE request SET chunks = zeroblob(800)");
     ::_exit(done ? 0 : 1);
   }
   int status = 0;
@@ -196,7 +199,7 @@ TEST(LedgerKill, AJournalInMidWriteIsNotReadOver) {
 
 /// The child of the test below: its files may grow to 200 KB only.
 bool loses_nothing_silently(const std::string& path) {
-  std::signal(SIGXFSZ, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{200'000, 200'000};
   if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
   const auto writer = LedgerWriter::create(path, {});

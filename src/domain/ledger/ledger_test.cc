@@ -200,8 +200,7 @@ TEST(Ledger, ColumnsOfCodeAndSchemaAgree) {
     auto statement = internal::prepare(
         db->get(), "SELECT name FROM pragma_table_info('" + table + "') ORDER BY cid");
     while (statement->step() == SQLITE_ROW) {
-      const auto* name = static_cast<const char*>(
-          static_cast<const void*>(sqlite3_column_text(statement->handle(), 0)));
+      const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(statement->handle(), 0));
       list += (list.empty() ? "" : ", ") + std::string(name);
     }
     return list;
