@@ -7,12 +7,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/core/check.h"
 #include "base/core/result.h"

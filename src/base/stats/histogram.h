@@ -49,8 +49,8 @@ class Histogram {
   /// HdrHistogram's V2 encoding without compression: cookie 0x1c849313, a header of 40 bytes in
   /// all, then the cells as zigzag LEB128 with runs of zeros as one negative number.
   [[nodiscard]] std::string encode_v2() const;
-  /// Also reads what other HdrHistogram libraries write, unless it is shifted (auto-resized with a
-  /// normalizing offset). Anything else is an error that says what is wrong.
+  /// Also reads other limits than the defaults, but no shifted histograms (normalizing offset not
+  /// 0). Anything else is an error that says what is wrong.
   static Result<Histogram> decode_v2(std::string_view bytes);
 
  private:

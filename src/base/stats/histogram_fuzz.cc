@@ -7,7 +7,7 @@
 
 /// Whatever decodes must encode to something that decodes to the same.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view bytes(static_cast<const char*>(static_cast<const void*>(data)), size);
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto histogram = assay::Histogram::decode_v2(bytes);
   if (!histogram) return 0;
   const auto again = assay::Histogram::decode_v2(histogram->encode_v2());

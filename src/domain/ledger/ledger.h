@@ -95,8 +95,11 @@ class LedgerWriter {
   ~LedgerWriter();
 
   Result<> set_meta(std::string_view key, std::string_view value);
-  /// An id that is there already is refused; the rows before it are kept.
+  /// An id that is there already is refused, of requests and workers alike; the rows before it are
+  /// kept.
   Result<> append(const RequestRecord& record);
+  /// A row of the same id is replaced: a phase under way is written again with each commit, ending
+  /// at that instant, so that an interrupted ledger has it too.
   Result<> append(const PhaseRow& row);
   Result<> append(const WorkerRow& row);
   Result<> append(const HistogramRow& row);

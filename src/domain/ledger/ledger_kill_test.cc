@@ -1,10 +1,13 @@
 // What a ledger holds after its writer was killed, or ran out of room.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -13,6 +16,7 @@
 #include "base/core/result.h"
 #include "domain/ledger/ledger.h"
 #include "domain/ledger/record.h"
+#include "domain/ledger/sqlite.h"
 #include "domain/ledger/test_folder.h"
 #include "domain/ledger/writer_process.h"
 
@@ -160,9 +164,42 @@ TEST(LedgerKill, ReadOnlyFolder) {
   fs::permissions(folder.path(), fs::perms(0755));
 }
 
-/// The child of DiskFull: its files may grow to 200 KB only.
+// A file system without shared memory has no WAL; there a kill leaves a rollback journal.
+TEST(LedgerKill, AJournalInMidWriteIsNotReadOver) {
+  const TestFolder folder;
+  const std::string path = folder.file("run.assay");
+  {
+    const auto writer = LedgerWriter::create(path, {});
+    ASSERT_TRUE(writer);
+    for (std::int64_t id = 0; id < 500; ++id) ASSERT_TRUE((*writer)->append(record_of(id)));
+    ASSERT_TRUE((*writer)->close("complete"));
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto db = internal::open_database(path, SQLITE_OPEN_READWRITE);
+    // So small a cache that changed pages reach the file before any commit.
+    const auto done = internal::execute(db->get(),
+                                        "PRAGMA synchronous=OFF; PRAGMA cache_size=1; BEGIN; "
+                                        "UPDATE request SET chunks = zeroblob(800)");
+    ::_exit(done ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+  const auto ledger = read_ledger(path);
+  ASSERT_FALSE(ledger);
+  EXPECT_EQ(ledger.error().text(), path +
+                                       ": the run was killed in the middle of a write (mend it "
+                                       "once with: sqlite3 '" +
+                                       path + "' .tables)");
+  const auto mended = internal::open_database(path, SQLITE_OPEN_READWRITE);
+  ASSERT_TRUE(internal::query_int(mended->get(), "SELECT count(*) FROM request"));
+  EXPECT_EQ(read_ledger(path)->requests.at(7).chunks, record_of(7).chunks);
+}
+
+/// The child of the test below: its files may grow to 200 KB only.
 bool loses_nothing_silently(const std::string& path) {
-  std::signal(SIGXFSZ, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{200'000, 200'000};
   if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
   const auto writer = LedgerWriter::create(path, {});

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -230,7 +229,8 @@ Result<> check_file(const std::string& path) {
 }
 
 /// Read-only. A -wal that a killed writer left is read along, for which SQLite needs to make or map
-/// NAME-shm. Where the folder doesn't let it, the file alone may be read if there is no -wal.
+/// NAME-shm. Where the folder doesn't let it, the file alone may be read if there is nothing beside
+/// it.
 Result<Database> open_for_reading(const std::string& path) {
   TRY(check_file(path));
   constexpr const char* kProbe = "SELECT count(*) FROM sqlite_schema";
@@ -240,6 +240,10 @@ Result<Database> open_for_reading(const std::string& path) {
   if (probe) return db;
   const int code = sqlite3_errcode(db.get()) & 0xff;
   if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY) return fail(probe.error());
+  if (file_size(path + "-journal") > 0) {
+    return usage_error("the run was killed in the middle of a write", "",
+                       fmt::format("mend it once with: sqlite3 '{}' .tables", path));
+  }
   if (file_size(path + "-wal") > 0) {
     return usage_error(
         "the run ended without closing its ledger, and the folder is read-only", "",

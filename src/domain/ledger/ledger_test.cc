@@ -200,8 +200,7 @@ TEST(Ledger, ColumnsOfCodeAndSchemaAgree) {
     auto statement = internal::prepare(
         db->get(), "SELECT name FROM pragma_table_info('" + table + "') ORDER BY cid");
     while (statement->step() == SQLITE_ROW) {
-      const auto* name = static_cast<const char*>(
-          static_cast<const void*>(sqlite3_column_text(statement->handle(), 0)));
+      const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(statement->handle(), 0));
       list += (list.empty() ? "" : ", ") + std::string(name);
     }
     return list;
@@ -256,6 +255,19 @@ TEST(Ledger, SameIdTwiceIsRefusedAndTheFirstKept) {
   EXPECT_EQ(again.error().what, "a row with this id was written before");
   ASSERT_TRUE(writer->close("complete"));
   EXPECT_EQ(read_ledger(folder.file("run.assay"))->requests.size(), 1U);
+}
+
+TEST(Ledger, APhaseUnderWayIsReplaced) {
+  const TestFolder folder;
+  const auto writer = create(folder.file("run.assay"));
+  ASSERT_TRUE(writer->append(PhaseRow{1, "steady", 5s, 6s}));
+  ASSERT_TRUE(writer->append(PhaseRow{0, "warmup", 0s, 5s}));
+  ASSERT_TRUE(writer->append(PhaseRow{1, "steady", 5s, 7s}));
+  ASSERT_TRUE(writer->close("complete"));
+  const auto ledger = read_ledger(folder.file("run.assay"));
+  ASSERT_EQ(ledger->phases.size(), 2U);
+  EXPECT_EQ(ledger->phases[0].name, "warmup");
+  EXPECT_EQ(ledger->phases[1].end, 7s);
 }
 
 TEST(Ledger, AnotherReaderAtCloseIsAnErrorThatLosesNothing) {

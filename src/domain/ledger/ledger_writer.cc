@@ -60,13 +60,14 @@ class Binder {
 };
 
 template <typename Row>
-Result<Statement> prepare_insert(sqlite3* db, std::string_view table) {
+Result<Statement> prepare_insert(sqlite3* db, std::string_view table,
+                                 std::string_view verb = "INSERT") {
   int columns = 0;
   const Row row{};
   internal::each_column(row, [&](std::string_view, const auto&) { ++columns; });
   std::string places = "?";
   for (int i = 1; i < columns; ++i) places += ",?";
-  return internal::prepare(db, fmt::format("INSERT INTO {}({}) VALUES({})", table,
+  return internal::prepare(db, fmt::format("{} INTO {}({}) VALUES({})", verb, table,
                                            internal::column_list<Row>(), places));
 }
 
@@ -141,12 +142,12 @@ Result<std::unique_ptr<LedgerWriter>> LedgerWriter::create(
 
 Result<> LedgerWriter::prepare_all() {
   sqlite3* db = db_.get();
-  begin_ = TRY(internal::prepare(db, "BEGIN"));
+  begin_ = TRY(internal::prepare(db, "BEGIN IMMEDIATE"));
   commit_ = TRY(internal::prepare(db, "COMMIT"));
   meta_ = TRY(internal::prepare(db, "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)"));
   text_ = TRY(internal::prepare(db, "INSERT INTO text(id, body) VALUES(?,?)"));
   request_ = TRY(prepare_insert<RequestRecord>(db, "request"));
-  phase_ = TRY(prepare_insert<PhaseRow>(db, "phase"));
+  phase_ = TRY(prepare_insert<PhaseRow>(db, "phase", "INSERT OR REPLACE"));
   worker_ = TRY(prepare_insert<WorkerRow>(db, "worker"));
   histogram_ = TRY(prepare_insert<HistogramRow>(db, "histogram"));
   event_ = TRY(prepare_insert<EventRow>(db, "event"));

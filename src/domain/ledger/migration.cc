@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 #include "base/core/result.h"
 #include "domain/ledger/sqlite.h"

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,15 +27,16 @@ void put_varint(std::string& out, std::uint64_t value) {
   out += static_cast<char>(value);
 }
 
-std::optional<std::uint64_t> take_varint(std::string_view& in) {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64 && !in.empty(); shift += 7) {
-    const auto byte = static_cast<unsigned char>(in.front());
-    in.remove_prefix(1);
+/// Reads one number at `at` and moves `at` behind it; false when it doesn't end before `end`.
+/// Pointers rather than views: a report walks millions of chunks, several times.
+bool take_varint(const char*& at, const char* end, std::uint64_t& value) {
+  value = 0;
+  for (unsigned shift = 0; shift < 64 && at != end; shift += 7) {
+    const auto byte = static_cast<unsigned char>(*at++);
     value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-    if (byte < 0x80) return value;
+    if (byte < 0x80) return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 std::uint64_t zigzag(std::int64_t v) {
@@ -67,23 +69,26 @@ void ChunkWriter::append(const Chunk& chunk) {
 
 std::optional<Chunk> ChunkReader::next() {
   if (rest_.empty() || damaged_) return std::nullopt;
-  const auto delta = take_varint(rest_);
-  const auto bytes = take_varint(rest_);
-  const auto tokens = take_varint(rest_);
-  if (!delta || !bytes || !tokens || rest_.empty()) {
+  constexpr std::uint64_t kCountMax = std::numeric_limits<std::uint32_t>::max();
+  const char* at = rest_.data();
+  const char* const end = at + rest_.size();
+  std::uint64_t delta = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t tokens = 0;
+  if (!take_varint(at, end, delta) || !take_varint(at, end, bytes) ||
+      !take_varint(at, end, tokens) || at == end || bytes > kCountMax || tokens > kCountMax) {
     damaged_ = true;
     return std::nullopt;
   }
-  Chunk chunk;
   // Unsigned addition: a damaged blob may overflow, and must not be undefined behaviour.
-  chunk.at = RunTime(static_cast<std::int64_t>(static_cast<std::uint64_t>(previous_.count()) +
-                                               static_cast<std::uint64_t>(unzigzag(*delta))));
-  chunk.bytes = static_cast<std::uint32_t>(*bytes);
-  chunk.tokens = static_cast<std::uint32_t>(*tokens);
-  chunk.flags = static_cast<std::uint8_t>(rest_.front());
-  rest_.remove_prefix(1);
-  previous_ = chunk.at;
-  return chunk;
+  previous_ = RunTime(static_cast<std::int64_t>(static_cast<std::uint64_t>(previous_.count()) +
+                                                static_cast<std::uint64_t>(unzigzag(delta))));
+  const auto flags = static_cast<std::uint8_t>(*at++);
+  rest_ = std::string_view(at, static_cast<std::size_t>(end - at));
+  return Chunk{.at = previous_,
+               .bytes = static_cast<std::uint32_t>(bytes),
+               .tokens = static_cast<std::uint32_t>(tokens),
+               .flags = flags};
 }
 
 }  // namespace assay
