@@ -4,100 +4,85 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
-#include "base/core/random.h"
 #include "base/core/time.h"
 #include "domain/spec/parse.h"
 #include "domain/workload/arrival.h"
-#include "domain/workload/prompt.h"
 
 namespace assay {
 namespace {
 
-// Beyond this many requests the tokens are told from the mean instead of drawn one by one.
-constexpr std::int64_t kDrawnMax = 1'000'000;
-
-/// Requests of an open loop up to `end`, or of a closed one where a count is asked for. Null where
-/// the server's speed decides.
-std::optional<std::int64_t> planned_requests(const Spec& spec) {
-  const LoadSpec& load = spec.load;
-  if (!load.rate || !load.duration) return load.requests;
-  const double expected = *load.rate * to_seconds(*load.duration);
-  if (expected > static_cast<double>(kDrawnMax)) {
-    const auto rounded = static_cast<std::int64_t>(expected);
-    return std::min(rounded, load.requests.value_or(rounded));
-  }
-  // Warm-up by time comes first on the same schedule.
-  const Duration start = load.warmup.time.value_or(Duration(0));
-  ArrivalWalk walk(load.arrival, *load.rate, spec.run.seed);
+/// Arrivals of an open loop in its steady phase: the same walk as the run's.
+std::int64_t walked_requests(const LoadSpec& load, double rate, Duration duration,
+                             std::uint64_t seed) {
+  ArrivalWalk walk(load.arrival, rate, seed);
+  const Duration warmup = load.warmup.time.value_or(Duration(0));
   std::int64_t warmup_left = load.warmup.requests.value_or(0);
-  std::optional<Duration> first = load.warmup.requests ? std::nullopt : std::optional(start);
-  std::int64_t count = 0;
-  for (;;) {
-    const Duration at = walk.next();
-    if (warmup_left > 0) {
-      --warmup_left;
-      continue;
-    }
-    if (!first) first = at;
-    if (at < *first) continue;
-    if (at >= *first + *load.duration) break;
-    if (load.requests && count == *load.requests) break;
-    ++count;
+  Duration at = walk.next();
+  while (warmup_left > 0 || at < warmup) {
+    --warmup_left;
+    at = walk.next();
   }
+  const Duration end = at + duration;
+  const std::int64_t limit = load.requests.value_or(std::numeric_limits<std::int64_t>::max());
+  std::int64_t count = 0;
+  for (; at < end && count < limit; at = walk.next()) ++count;
   return count;
 }
 
-std::string plan_line(const char* what, const std::string& value) {
-  return fmt::format("# {:<16} {}\n", what, value);
+struct Planned {
+  std::optional<std::int64_t> requests;  // null: the server's speed decides
+  const char* how = "";                  // "about ", "at most "
+};
+
+Planned planned_requests(const Spec& spec) {
+  const LoadSpec& load = spec.load;
+  if (!load.duration) return {load.requests, ""};
+  if (!load.rate) return {load.requests, "at most "};
+  // Beyond this many arrivals the count is told from the rate instead of walked.
+  constexpr double kWalkedMax = 1e6;
+  const double steady = *load.rate * to_seconds(*load.duration);
+  const double warmup = *load.rate * to_seconds(load.warmup.time.value_or(Duration(0))) +
+                        static_cast<double>(load.warmup.requests.value_or(0));
+  if (steady + warmup <= kWalkedMax) {
+    return {walked_requests(load, *load.rate, *load.duration, spec.run.seed), ""};
+  }
+  const auto about = static_cast<std::int64_t>(steady);
+  return {std::min(about, load.requests.value_or(about)), "about "};
 }
 
-std::string planned_tokens(const Spec& spec, std::int64_t requests) {
-  const bool own_text = !spec.workload.prompt.empty();
-  if (requests > kDrawnMax) {
-    const auto count = static_cast<double>(requests);
-    const std::string input =
-        own_text ? std::string("unknown, your prompt each time")
-                 : fmt::format("about {:.0f}", count * mean_tokens(spec.workload.input));
-    return plan_line("prompt tokens:", input) +
-           plan_line("output tokens:",
-                     fmt::format("about {:.0f}", count * mean_tokens(spec.workload.output)));
+std::string plan_line(const char* what, const std::string& value) {
+  return fmt::format("# {:<15} {}\n", what, value);
+}
+
+/// Tokens of `requests` prompts or replies, or of each one.
+std::string tokens(const LengthSpec& length, const Planned& planned) {
+  const bool fixed = length.kind == LengthSpec::Kind::kFixed;
+  const char* about = fixed ? planned.how : "about ";
+  if (!planned.requests) {
+    return fmt::format("{}{:.0f} per request", about, mean_tokens(length));
   }
-  const RandomStream inputs(spec.run.seed, "input lengths");
-  const RandomStream outputs(spec.run.seed, "output lengths");
-  std::int64_t input = 0, output = 0;
-  for (std::int64_t i = 0; i < requests; ++i) {
-    const auto index = static_cast<std::uint64_t>(i);
-    input += draw_length(spec.workload.input, inputs.at(index));
-    output += draw_length(spec.workload.output, outputs.at(index));
-  }
-  return plan_line("prompt tokens:", own_text ? std::string("unknown, your prompt each time")
-                                              : fmt::format("{}", input)) +
-         plan_line("output tokens:", fmt::format("{}", output));
+  return fmt::format("{}{:.0f}", about,
+                     mean_tokens(length) * static_cast<double>(*planned.requests));
 }
 
 }  // namespace
 
 std::string dry_run_text(const Spec& spec) {
-  std::string out = "# Dry run: nothing is sent. Planned after warm-up:\n";
-  if (const std::optional<std::int64_t> requests = planned_requests(spec)) {
-    const bool upper = !spec.load.rate && spec.load.duration.has_value();
-    out += plan_line("requests:", fmt::format("{}{}", upper ? "at most " : "", *requests));
-    out += planned_tokens(spec, *requests);
-  } else {
-    out += plan_line("requests:", fmt::format("as many as {} slots finish in {}",
-                                              spec.load.concurrency.value_or(0),
-                                              format_duration(spec.load.duration.value_or(0s))));
-    const std::string input = spec.workload.prompt.empty()
-                                  ? fmt::format("{:.0f}", mean_tokens(spec.workload.input))
-                                  : std::string("your prompt");
-    out += plan_line("prompt tokens:", input + " per request");
-    out += plan_line("output tokens:",
-                     fmt::format("{:.0f} per request", mean_tokens(spec.workload.output)));
-  }
-  return out + spec_to_yaml(spec);
+  const Planned planned = planned_requests(spec);
+  const std::string requests =
+      planned.requests
+          ? fmt::format("{}{}", planned.how, *planned.requests)
+          : fmt::format("as many as {} slots finish in {}", spec.load.concurrency.value_or(0),
+                        format_duration(spec.load.duration.value_or(Duration(0))));
+  const std::string input = spec.workload.prompt.empty() ? tokens(spec.workload.input, planned)
+                                                         : "those of your prompt, each time";
+  return "# Dry run: nothing is sent. Planned after warm-up:\n" + plan_line("requests:", requests) +
+         plan_line("prompt tokens:", input) +
+         plan_line("output tokens:", tokens(spec.workload.output, planned)) + spec_to_yaml(spec);
 }
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// --dry-run: the effective spec and what a run of it would send, from the same draws as the run.
+// --dry-run: the effective spec and what a run of it would send.
 #pragma once
 
 #include <string>

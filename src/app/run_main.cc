@@ -13,6 +13,7 @@
 #include "app/run_command.h"
 #include "app/world.h"
 #include "base/core/result.h"
+#include "domain/spec/option.h"
 
 namespace assay {
 namespace {
@@ -25,13 +26,23 @@ N is a whole number, D a duration with unit (us ms s m h; a bare 0 is fine), R a
 per second, LIST parts with commas between. Defaults stand in brackets. docs/howto/run.md has more.
 )";
 
+std::string run_help(std::span<const Flag> flags) {
+  std::vector<Flag> keys;
+  for (const Option& option : options()) {
+    if (!option.flag.empty()) continue;
+    keys.push_back({option.key, "", "Keys without a flag (--set KEY=VALUE, or in the spec file)",
+                    option.fallback, option.help});
+  }
+  return std::string(kHelpHead) + help_text(flags) + help_text(keys);
+}
+
 }  // namespace
 
 ExitCode run_main(World& world, std::span<const std::string> args) {
   const std::vector<Flag> flags = run_flags();
   const Arguments arguments = split_arguments(args, flags);
   if (arguments.has("--help")) {
-    world.out(std::string(kHelpHead) + help_text(flags));
+    world.out(run_help(flags));
     return ExitCode::kOk;
   }
   const std::expected<RunAsked, Errors> asked = read_run_arguments(world, arguments);
