@@ -175,6 +175,27 @@ TEST(Report, TextFitsOneScreen) {
   }
 }
 
+TEST(Report, TextFitsOneScreenHoweverMuchGoesWrong) {
+  CannedRun run = failing_run();
+  const std::string url(300, 'u');
+  run.spec.target.urls = {url, url};
+  for (SloMetric metric : {SloMetric::kE2e, SloMetric::kIcl, SloMetric::kWorstGap}) {
+    run.spec.slo.push_back({.metric = metric, .limit = 1ms, .attainment = 0.5});
+  }
+  for (std::size_t i = 0; i < run.ledger.requests.size(); i += 2) {
+    RequestRecord& r = run.ledger.requests[i];
+    r.send_start = r.scheduled + 50ms;
+    r.outcome = static_cast<Outcome>(i % kOutcomeCount);
+    r.error_text = std::string(1000, 'e') + " and so on";
+  }
+  run.ledger.workers[0].lost = 5;
+  const std::string text = render_text(measure(run.ledger, run.spec), TextStyle{});
+  const auto lines = split(text, '\n');
+  EXPECT_LE(lines.size() - 1, 30U);
+  for (const std::string_view line : lines) EXPECT_LE(columns(line), 100U) << line;
+  EXPECT_EQ(lines.at(lines.size() - 2).substr(0, 6), "ledger");
+}
+
 TEST(Report, TextIsPlainUnlessColourIsAskedFor) {
   const CannedRun run = engine_run();
   const Measurement m = measure(run.ledger, run.spec);
@@ -203,6 +224,21 @@ TEST(Lines, CutByColumnsNotBytes) {
   EXPECT_EQ(cut("·····", 3), "··…");
   EXPECT_EQ(cut("a\nb\x1b[31m", 99), "a b [31m");
   EXPECT_EQ(columns("\xff\xfe"), 2U);
+}
+
+TEST(Lines, WrapLongPartsBetweenWords) {
+  Lines lines(TextStyle{.width = 24});
+  lines.add("a", {"short", "words that go on and on"});
+  EXPECT_EQ(lines.text(), "a         short · words\n          that go on and\n          on\n");
+}
+
+TEST(Lines, KeepTheLastWhereThereAreTooMany) {
+  Lines lines(TextStyle{});
+  for (const char* text : {"1", "2", "3", "4", "5"}) lines.add_raw(text);
+  lines.keep(4);
+  EXPECT_EQ(lines.text(), "1\n2\n          … more with --format json\n5\n");
+  lines.keep(4);
+  EXPECT_EQ(lines.count(), 4U);
 }
 
 TEST(Lines, WrapBetweenPartsUnderTheLabel) {

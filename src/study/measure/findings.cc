@@ -31,6 +31,12 @@ constexpr double kCachedShare = 0.10;  // chat templates alone share a few token
 
 using Maybe = std::optional<Finding>;
 
+Maybe nothing_measured(const Measurement& m) {
+  if (m.requests.scheduled > 0) return std::nullopt;
+  return Finding{"nothing_measured",
+                 "no request was scheduled after warm-up: the run is too short"};
+}
+
 Maybe errors(const Measurement& m) {
   if (m.requests.failed == 0) return std::nullopt;
   std::string classes;
@@ -158,8 +164,8 @@ std::vector<Finding> findings_of(const Ledger& ledger, const Population& populat
                                  const Measurement& m, const std::optional<Trend>& drift) {
   std::vector<Finding> out;
   for (Maybe& finding : std::vector<Maybe>{
-           not_steady(m, drift), errors(m), refused(m), short_replies(m), malformed(m),
-           coalesced(ledger, population), stall(m), cache_hits(m), same_prompt(m)}) {
+           nothing_measured(m), not_steady(m, drift), errors(m), refused(m), short_replies(m),
+           malformed(m), coalesced(ledger, population), stall(m), cache_hits(m), same_prompt(m)}) {
     if (finding) out.push_back(std::move(*finding));
   }
   return out;
