@@ -161,6 +161,7 @@ void write_latency(JsonWriter& json, const Measurement& m) {
   json.field("itl_gaps_spread", l.itl_spread);
   json.field("tpot_first_assumed", l.tpot_first_assumed);
   number(json, "tokens_per_chunk", l.tokens_per_chunk);
+  number(json, "chunks_per_read", l.chunks_per_read);
   json.end_object();
 }
 

@@ -12,6 +12,7 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kLabelWidth = 10;
+constexpr std::size_t kLongestPart = 240;  // columns; error texts come from outside
 constexpr std::string_view kSeparator = " · ";
 
 std::string_view escape(Paint paint) {
@@ -74,23 +75,40 @@ std::string pad_right(std::string_view text, std::size_t width) {
 void Lines::add(std::string_view label, const std::vector<std::string>& parts, Paint paint) {
   std::string line = pad_right(label, kLabelWidth);
   bool fresh = true;  // nothing after the label yet
+  const auto end_line = [&] {
+    lines_.push_back(painted(cut(line, style_.width), paint, style_));
+    line = std::string(kLabelWidth, ' ');
+    fresh = true;
+  };
   for (const std::string& part : parts) {
     if (part.empty()) continue;
-    const std::size_t needed = columns(part) + (fresh ? 0 : columns(kSeparator));
-    if (!fresh && columns(line) + needed > style_.width) {
-      lines_.push_back(painted(line, paint, style_));
-      line = std::string(kLabelWidth, ' ');
-      fresh = true;
+    const std::string text = cut(part, kLongestPart);
+    // A part stays whole where a line can hold it; longer ones break between words.
+    const bool whole = kLabelWidth + columns(text) <= style_.width;
+    std::string_view separator = kSeparator;
+    for (const std::string_view word :
+         whole ? std::vector<std::string_view>{text} : split(text, ' ')) {
+      const std::size_t needed = columns(separator) + columns(word);
+      if (!fresh && columns(line) + needed > style_.width) end_line();
+      if (!fresh) line += separator;
+      line += word;
+      fresh = false;
+      separator = " ";
     }
-    if (!fresh) line += kSeparator;
-    line += part;
-    fresh = false;
   }
-  if (!fresh) lines_.push_back(painted(cut(line, style_.width), paint, style_));
+  if (!fresh) end_line();
 }
 
 void Lines::add_raw(std::string_view line, Paint paint) {
   lines_.push_back(painted(cut(line, style_.width), paint, style_));
+}
+
+void Lines::keep(std::size_t limit) {
+  if (lines_.size() <= limit || limit < 2) return;
+  const auto last = lines_.end() - 1;
+  const auto from = lines_.begin() + static_cast<std::ptrdiff_t>(limit) - 2;
+  lines_.erase(from, last);
+  lines_.insert(lines_.end() - 1, std::string(kLabelWidth, ' ') + "… more with --format json");
 }
 
 std::string Lines::text() const {

@@ -1,5 +1,6 @@
 // Lines of a text report: a label in a fixed column, then parts that are joined by " · " and
-// wrapped at the style's width. Columns are counted in code points.
+// wrapped at the style's width, between parts where possible, else between words. Columns are
+// counted in code points.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,8 @@ class Lines {
   [[nodiscard]] std::size_t left(std::size_t limit) const {
     return lines_.size() < limit ? limit - lines_.size() : 0;
   }
+  /// Drops lines before the last one until at most `limit` are left, and says so.
+  void keep(std::size_t limit);
   [[nodiscard]] std::string text() const;
 
  private:

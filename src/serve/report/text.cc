@@ -29,10 +29,16 @@ constexpr double kRuleBookTpotMs = 15;
 std::string show(double x) {
   if (!std::isfinite(x)) return "…";
   const double size = std::abs(x);
+  if (size == 0) return "0";
   if (size >= 1000) return fmt::format("{:.0f}", x);
   if (size >= 100) return fmt::format("{:.1f}", x);
   if (size >= 10) return fmt::format("{:.2f}", x);
   return fmt::format("{:.3f}", x);
+}
+
+/// "1 request", "2 requests".
+std::string counted(std::int64_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
 std::string show(const MaybeNumber& x) { return x ? show(*x) : "–"; }
@@ -63,7 +69,7 @@ std::string show(const LengthSpec& length) {
 
 std::string show(const Extent& extent) {
   if (extent.time) return format_duration(*extent.time);
-  return fmt::format("{} requests", extent.requests.value_or(0));
+  return counted(extent.requests.value_or(0), "request");
 }
 
 void add_verdict(Lines& lines, const Measurement& m) {
@@ -105,21 +111,26 @@ void add_asked(Lines& lines, const Measurement& m) {
         fmt::format("one prompt of yours, {} tokens out", show(m.spec.workload.output)));
   }
   parts.push_back("warm-up " + show(load.warmup));
-  if (load.requests) parts.push_back(fmt::format("{} requests", *load.requests));
+  if (load.requests) parts.push_back(counted(*load.requests, "request"));
   if (load.duration) parts.push_back(format_duration(*load.duration));
-  if (load.connections) parts.push_back(fmt::format("{} connections", *load.connections));
+  if (load.connections) parts.push_back(counted(*load.connections, "connection"));
   if (load.queue_depth) parts.push_back(fmt::format("queue {}", *load.queue_depth));
   lines.add("asked", parts);
 }
 
+/// Seconds for a sentence: four digits, no zeros at the end.
+std::string seconds(double s) {
+  return s >= 1000 ? fmt::format("{:.0f}", s) : fmt::format("{:.4g}", s);
+}
+
 void add_got(Lines& lines, const Measurement& m) {
-  std::vector<std::string> parts{
-      fmt::format("{} requests in {} s", m.requests.scheduled, show(m.run.duration_s))};
+  const std::string window = m.run.window_s ? ", window " + seconds(*m.run.window_s) + " s" : "";
+  std::vector<std::string> parts{fmt::format(
+      "{} in {} s{}", counted(m.requests.scheduled, "request"), seconds(m.run.duration_s), window)};
   for (std::size_t i = 0; i < m.requests.outcomes.size(); ++i) {
     const std::int64_t n = m.requests.outcomes.at(i);
     if (n > 0) parts.push_back(fmt::format("{} {}", n, outcome_name(static_cast<Outcome>(i))));
   }
-  if (m.run.window_s) parts.push_back(fmt::format("steady window {} s", show(*m.run.window_s)));
   lines.add("got", parts);
 }
 
@@ -196,14 +207,15 @@ std::string rate_text(const Rate& rate, std::string_view unit) {
 }
 
 std::string whole_run_text(const Rate& rate, std::string_view unit) {
-  return rate.value ? fmt::format("whole run {} {}", show(*rate.value), unit) : "";
+  return rate.value ? "whole run " + show(*rate.value) + std::string(unit) : "";
 }
 
 void add_rates(Lines& lines, const Measurement& m) {
   const Throughput& t = m.throughput;
   const Throughput& whole = m.whole_run;
   lines.add("output", {rate_text(t.output_tokens_per_s, "tokens/s"),
-                       whole_run_text(whole.output_tokens_per_s, "tokens/s"),
+                       whole_run_text(whole.output_tokens_per_s,
+                                      t.output_tokens_per_s.value ? "" : " tokens/s"),
                        rate_text(t.per_gpu_tokens_per_s, "tokens/s per GPU"),
                        rate_text(t.per_user_tokens_per_s, "tokens/s per user")});
   std::string agreement;
@@ -211,7 +223,7 @@ void add_rates(Lines& lines, const Measurement& m) {
     const double off = static_cast<double>(*m.tokens.prompt_server) /
                            static_cast<double>(*m.tokens.prompt_planned) -
                        1;
-    agreement = fmt::format("planned {}, server counted {} ({:+.1f} %)", *m.tokens.prompt_planned,
+    agreement = fmt::format("planned {}, server {} ({:+.1f} %)", *m.tokens.prompt_planned,
                             *m.tokens.prompt_server, 100 * off);
   }
   std::string cached;
@@ -219,16 +231,18 @@ void add_rates(Lines& lines, const Measurement& m) {
     cached = "cache hits " + percent(static_cast<double>(*m.tokens.cached) /
                                      static_cast<double>(*m.tokens.prompt_server));
   }
-  lines.add("input",
-            {rate_text(t.input_tokens_per_s, "tokens/s"),
-             t.input_tokens_per_s.value ? "" : whole_run_text(whole.input_tokens_per_s, "tokens/s"),
-             agreement, cached});
   lines.add(
-      "requests",
-      {rate_text(t.requests_per_s, "/s ended ok"), whole_run_text(whole.requests_per_s, "/s"),
-       m.tokens.source == "none" && m.requests.ok > 0
-           ? "output tokens unknown: the server sent no usage"
-           : fmt::format("{} output tokens by {}", m.tokens.output.value_or(0), m.tokens.source)});
+      "input",
+      {rate_text(t.input_tokens_per_s, "tokens/s"),
+       t.input_tokens_per_s.value ? "" : whole_run_text(whole.input_tokens_per_s, " tokens/s"),
+       agreement, cached});
+  std::string tokens = fmt::format("{} by {}", counted(m.tokens.output.value_or(0), "output token"),
+                                   m.tokens.source);
+  if (m.tokens.source == "none") tokens = "output tokens unknown: the server sent no usage";
+  lines.add("ended ok",
+            {rate_text(t.requests_per_s, "requests/s"),
+             whole_run_text(whole.requests_per_s, t.requests_per_s.value ? "" : " requests/s"),
+             m.requests.ok > 0 ? tokens : ""});
 }
 
 void add_goodput(Lines& lines, const Measurement& m) {
@@ -254,18 +268,20 @@ void add_goodput(Lines& lines, const Measurement& m) {
 void add_split(Lines& lines, const Measurement& m) {
   const TtftSplit& s = m.ttft_split;
   if (s.n == 0) return;
-  lines.add("TTFT is", {fmt::format("client wait {} ms", show(s.client_wait_ms)),
-                        fmt::format("connect {}", show(s.connect_ms)),
-                        fmt::format("send lag {}", show(s.send_lag_ms)),
-                        fmt::format("server queue + prefill {} (not separable from outside)",
-                                    show(s.to_first_token_ms))});
+  lines.add("TTFT is",
+            {fmt::format("client wait {} ms", show(s.client_wait_ms)),
+             fmt::format("connect {}", show(s.connect_ms)),
+             fmt::format("send lag {}", show(s.send_lag_ms)),
+             fmt::format("server queue + prefill {} (not separable)", show(s.to_first_token_ms))});
 }
 
 void add_failures(Lines& lines, const Measurement& m) {
   std::size_t shown = 0;
+  std::int64_t others = m.requests.failed + m.requests.refused;
   for (const FailureClass& failure : m.requests.failures) {
     if (lines.left(kMostLines) <= kLinesAfterFailures + 1 || shown == 4) break;
     ++shown;
+    others -= failure.count;
     lines.add(shown == 1 ? "failed" : "",
               {fmt::format("{} × {}{}{}", failure.count, outcome_name(failure.outcome),
                            failure.code.empty() ? "" : " " + failure.code,
@@ -273,7 +289,7 @@ void add_failures(Lines& lines, const Measurement& m) {
               Paint::kWarn);
   }
   if (shown < m.requests.failures.size()) {
-    lines.add("", {fmt::format("{} more classes", m.requests.failures.size() - shown)});
+    lines.add("", {fmt::format("and {} of other kinds", others)});
   }
 }
 
@@ -293,10 +309,10 @@ void add_instrument(Lines& lines, const Measurement& m) {
   lines.add("client",
             {lag("send lag", c.send_lag_us), lag("receive lag", c.receive_lag_us),
              c.kernel_stamp_share ? "kernel stamps " + percent(*c.kernel_stamp_share) : "",
-             c.busy_share ? fmt::format("busy {} of {} worker{}", percent(*c.busy_share), c.workers,
-                                        c.workers == 1 ? "" : "s")
+             c.busy_share ? fmt::format("busy {} of {}", percent(*c.busy_share),
+                                        counted(c.workers, "worker"))
                           : "",
-             fmt::format("{} events", c.events)});
+             counted(c.events, "event")});
 }
 
 void add_next(Lines& lines, const Measurement& m) {
@@ -338,6 +354,7 @@ std::string render_text(const Measurement& m, const TextStyle& style) {
   add_instrument(lines, m);
   add_next(lines, m);
   lines.add("ledger", {m.run.file, "repeat with assay run --from " + m.run.file});
+  lines.keep(kMostLines);
   return lines.text();
 }
 

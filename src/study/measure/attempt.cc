@@ -23,6 +23,7 @@ Duration divide(Duration total, std::int64_t parts) {
 struct ChunkTotals {
   bool all_known = true;    // every chunk's token count was told
   std::int64_t tokens = 0;  // told
+  std::size_t reads = 0;
   Duration worst{0};
   Duration sum{0};  // of the gaps
 };
@@ -33,6 +34,7 @@ ChunkTotals totals_of(std::span<const Chunk> chunks) {
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     totals.all_known = totals.all_known && (chunks[i].flags & kChunkTokensKnown) != 0;
     totals.tokens += chunks[i].tokens;
+    if ((chunks[i].flags & kChunkNewRead) != 0) ++totals.reads;
     if (i == 0) continue;
     const Duration gap = gap_before(chunks, i);
     totals.worst = std::max(totals.worst, gap);
@@ -129,6 +131,7 @@ Attempt attempt_of(const RequestRecord& record, std::span<const Chunk> chunks,
   attempt.cut_off = record.outcome == Outcome::kTimeout || record.outcome == Outcome::kCancelled;
   attempt.chunks = chunks.size();
   const ChunkTotals totals = totals_of(chunks);
+  attempt.chunk_reads = totals.reads;
   set_tokens(attempt, record, totals);
   if (!attempt.complete && !attempt.cut_off) return attempt;
 

@@ -41,9 +41,10 @@ struct Attempt {
   TokenSource source = TokenSource::kNone;
   GapRule gaps = GapRule::kUnknown;
   std::size_t chunks = 0;
-  bool first_assumed = false;  // tpot takes the first event to carry one token
-  bool complete = false;       // outcome ok
-  bool cut_off = false;        // timeout or cancelled
+  std::size_t chunk_reads = 0;  // reads that brought them
+  bool first_assumed = false;   // tpot takes the first event to carry one token
+  bool complete = false;        // outcome ok
+  bool cut_off = false;         // timeout or cancelled
 };
 
 /// Reads a chunk blob into `chunks`, replacing what is there. False when the blob is damaged; what

@@ -31,6 +31,12 @@ constexpr double kCachedShare = 0.10;  // chat templates alone share a few token
 
 using Maybe = std::optional<Finding>;
 
+Maybe nothing_measured(const Measurement& m) {
+  if (m.requests.scheduled > 0) return std::nullopt;
+  return Finding{"nothing_measured",
+                 "no request was scheduled after warm-up: the run is too short"};
+}
+
 Maybe errors(const Measurement& m) {
   if (m.requests.failed == 0) return std::nullopt;
   std::string classes;
@@ -81,19 +87,9 @@ Maybe malformed(const Measurement& m) {
                              m.client.malformed, m.client.events)};
 }
 
-Maybe coalesced(const Ledger& ledger, const Population& population) {
-  std::int64_t chunks = 0;
-  std::int64_t reads = 0;
-  for (const std::size_t i : population.cohort) {
-    const RequestRecord& r = ledger.requests[i];
-    ChunkReader reader(r.chunks, r.scheduled);
-    while (const std::optional<Chunk> chunk = reader.next()) {
-      ++chunks;
-      if ((chunk->flags & kChunkNewRead) != 0) ++reads;
-    }
-  }
-  if (reads == 0) return std::nullopt;
-  const double per_read = static_cast<double>(chunks) / static_cast<double>(reads);
+Maybe coalesced(const Measurement& m) {
+  if (!m.latency.chunks_per_read) return std::nullopt;
+  const double per_read = *m.latency.chunks_per_read;
   if (per_read < kCoalesced) return std::nullopt;
   return Finding{
       "coalesced_events",
@@ -154,12 +150,11 @@ std::optional<Trend> latency_drift(const Ledger& ledger, const Population& popul
   return trend;
 }
 
-std::vector<Finding> findings_of(const Ledger& ledger, const Population& population,
-                                 const Measurement& m, const std::optional<Trend>& drift) {
+std::vector<Finding> findings_of(const Measurement& m, const std::optional<Trend>& drift) {
   std::vector<Finding> out;
-  for (Maybe& finding : std::vector<Maybe>{
-           not_steady(m, drift), errors(m), refused(m), short_replies(m), malformed(m),
-           coalesced(ledger, population), stall(m), cache_hits(m), same_prompt(m)}) {
+  for (Maybe& finding : std::vector<Maybe>{nothing_measured(m), not_steady(m, drift), errors(m),
+                                           refused(m), short_replies(m), malformed(m), coalesced(m),
+                                           stall(m), cache_hits(m), same_prompt(m)}) {
     if (finding) out.push_back(std::move(*finding));
   }
   return out;

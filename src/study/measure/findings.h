@@ -19,7 +19,6 @@ std::optional<Trend> latency_drift(const Ledger& ledger, const Population& popul
                                    const Spec& spec);
 
 /// `m` holds everything but findings.
-std::vector<Finding> findings_of(const Ledger& ledger, const Population& population,
-                                 const Measurement& m, const std::optional<Trend>& drift);
+std::vector<Finding> findings_of(const Measurement& m, const std::optional<Trend>& drift);
 
 }  // namespace assay

@@ -28,6 +28,8 @@ constexpr const char* kNoReply = "no reply was complete";
 }  // namespace
 
 void LatencyCollector::add(const Attempt& attempt, std::span<const Chunk> chunks) {
+  arrived_ += attempt.chunks;
+  reads_ += attempt.chunk_reads;
   push(ttft_, attempt.ttft);
   push(ttfo_, attempt.ttfo);
   push(e2e_, attempt.e2e);
@@ -116,6 +118,7 @@ Latency LatencyCollector::finish(const TargetSpec& target) const {
   out.itl_left_out = itl_left_out_;
   out.itl_spread = itl_spread_;
   out.tpot_first_assumed = first_assumed_;
+  if (reads_ > 0) out.chunks_per_read = static_cast<double>(arrived_) / static_cast<double>(reads_);
   if (chunks_ > 0) {
     out.tokens_per_chunk = static_cast<double>(tokens_) / static_cast<double>(chunks_);
   }

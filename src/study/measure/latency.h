@@ -38,6 +38,7 @@ class LatencyCollector {
   std::int64_t itl_requests_ = 0, itl_left_out_ = 0, itl_spread_ = 0, first_assumed_ = 0;
   std::int64_t without_tokens_ = 0;  // complete replies whose N nothing tells
   std::int64_t tokens_ = 0, chunks_ = 0;
+  std::size_t arrived_ = 0, reads_ = 0;  // chunks, and the reads that brought them
 };
 
 }  // namespace assay

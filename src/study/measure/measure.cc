@@ -228,7 +228,7 @@ Measurement measure(const Ledger& ledger, const Spec& spec) {
   m.ttft_split = ttft_split(ledger, population);
   m.validity = validity_of(ledger, population, m);
   const std::optional<Trend> drift = latency_drift(ledger, population, spec);
-  m.findings = findings_of(ledger, population, m, drift);
+  m.findings = findings_of(m, drift);
   if (drift) withhold_steady(m);
   return m;
 }

@@ -105,6 +105,7 @@ struct Latency {
   std::int64_t itl_left_out = 0;        // complete ones whose tokens per chunk are not known
   std::int64_t itl_spread = 0;          // gaps that are k-th parts of the gap of a k-token chunk
   std::int64_t tpot_first_assumed = 0;  // whose first event was taken to carry one token
+  MaybeNumber chunks_per_read;          // beyond 1: events arrived together
   MaybeNumber tokens_per_chunk;         // N ÷ chunks, over those with both
 };
 

@@ -47,27 +47,25 @@ MaybeCount prompt_tokens(const RequestRecord& r) {
 }  // namespace
 
 ThroughputCollector::ThroughputCollector(const Population& population)
-    : start_(population.start), end_(population.end), last_(population.last) {}
-
-std::size_t ThroughputCollector::span_of(RunTime t) const {
-  const auto into = static_cast<double>((t - start_).count());
-  const auto length = static_cast<double>((end_ - start_).count());
-  return std::min(kSpans - 1, static_cast<std::size_t>(into / length * kSpans));
+    : start_(population.start), end_(population.end), last_(population.last) {
+  if (end_ > start_) spans_per_ns_ = kSpans / static_cast<double>((end_ - start_).count());
 }
 
-void ThroughputCollector::Tally::add(const ThroughputCollector& c, RunTime at, double amount) {
-  if (at >= c.start_ && at < c.end_) spans.at(c.span_of(at)) += amount;
+inline void ThroughputCollector::add_to(Tally& tally, RunTime at, double amount) const {
+  if (at < start_ || at >= end_) return;
+  const double span = static_cast<double>((at - start_).count()) * spans_per_ns_;
+  tally.spans[std::min(kSpans - 1, static_cast<std::size_t>(span))] += amount;
 }
 
 void ThroughputCollector::add_output(const Attempt& attempt, std::span<const Chunk> chunks,
                                      RunTime end) {
   if (!attempt.tokens) return;
   const auto total = static_cast<double>(*attempt.tokens);
-  if (chunks.empty()) return output_.add(*this, end, total);
+  if (chunks.empty()) return add_to(output_, end, total);
   const bool known = attempt.gaps == GapRule::kSpread;
   const double each = total / static_cast<double>(chunks.size());
   for (const Chunk& chunk : chunks) {
-    output_.add(*this, chunk.at, known ? static_cast<double>(chunk.tokens) : each);
+    add_to(output_, chunk.at, known ? static_cast<double>(chunk.tokens) : each);
   }
 }
 
@@ -78,7 +76,7 @@ void ThroughputCollector::add(const RequestRecord& record, const Attempt& attemp
   add_output(attempt, chunks, end);
   const MaybeCount prompt = prompt_tokens(record);
   const MaybeTime prefilled = record.first_token ? record.first_token : record.done;
-  if (prompt && prefilled) input_.add(*this, *prefilled, static_cast<double>(*prompt));
+  if (prompt && prefilled) add_to(input_, *prefilled, static_cast<double>(*prompt));
   if (measured) {
     output_.known = output_.known || attempt.tokens.has_value();
     input_.known = input_.known || prompt.has_value();
@@ -89,8 +87,8 @@ void ThroughputCollector::add(const RequestRecord& record, const Attempt& attemp
   if (!attempt.complete) return;
 
   const auto tokens = static_cast<double>(attempt.tokens.value_or(0));
-  requests_.add(*this, end, 1);
-  effective_.add(*this, end, tokens);
+  add_to(requests_, end, 1);
+  add_to(effective_, end, tokens);
   if (!measured) return;
   requests_.all += 1;
   effective_.all += tokens;

@@ -36,15 +36,15 @@ class ThroughputCollector {
     std::array<double, kSpans> spans{};
     double all = 0;      // after warm-up, wherever it fell
     bool known = false;  // something was ever told
-    void add(const ThroughputCollector& c, RunTime at, double amount);
   };
 
+  void add_to(Tally& tally, RunTime at, double amount) const;
   void add_output(const Attempt& attempt, std::span<const Chunk> chunks, RunTime end);
-  [[nodiscard]] std::size_t span_of(RunTime t) const;
   [[nodiscard]] Rate steady_rate(const Tally& tally) const;
   [[nodiscard]] Rate whole_rate(const Tally& tally) const;
 
   RunTime start_, end_, last_;
+  double spans_per_ns_ = 0;
   Tally output_, input_, effective_, requests_;
   std::vector<double> per_user_, per_user_all_;  // tokens per second of each complete reply
 };
