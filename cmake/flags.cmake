@@ -14,8 +14,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     $<$<CONFIG:Release>:-mpclmul>)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 sees an uninitialised read in many a correct std::optional once it inlines; the sanitizers
-  # and the second compiler find the real ones.
+  # Once it inlines, g++ 12 sees uninitialised reads in many a correct std::optional; sanitizers and
+  # the second compiler find the real ones.
   target_compile_options(assay_flags INTERFACE -Wno-maybe-uninitialized)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
