@@ -54,7 +54,7 @@ class Part:
     def build(self, preset, *targets, options=()):
         goal = ["--target", *targets] if targets else []
         return (self.run("cmake", "--preset", preset, *options) and
-                self.run("cmake", "--build", "--preset", preset, *goal,
+                self.run("cmake", "--build", "--preset", preset, *goal, "--", "-k", "0",
                          timeout_s=BUILD_TIMEOUT_S))
 
     def ctest(self, preset):

@@ -63,13 +63,15 @@ BANNED = [
     (r"\bs?rand\(|random_device", "draw from a named stream (base/core/random.h)"),
     (r"std::\w+_distribution", "use our own distributions: the same bits with every library"),
     (r"\b(strto[a-z]+|ato[ifl]l?|sto(i|l|ul|ll|ull|f|d))\(", "parse with base/core/text.h"),
-    (r"\bF" r"IXME\b|\bX" r"XX\b", "mend it, or open an issue and name it"),
     (r"\bthrow\b", "return a Result (base/core/result.h)"),
     (r"\bassert\(", "write CHECK (base/core/check.h): it stays on in release"),
     (r"GTEST_SKIP|gmock/", "a test runs or does not exist; interfaces get fakes, not mocks"),
     (r"\b(class|struct)\s+I[A-Z][a-z]", "an interface carries the plain name, without an I"),
     (r"\b(class|struct)\s+\w+(Impl|Manager|Helper|Util)s?\b", "name it by what it is"),
     (r'#include\s+"\.', "include from the root: floor/room/file.h"),
+]
+BANNED_IN_COMMENTS = [
+    (r"\bF" r"IXME\b|\bX" r"XX\b", "mend it, or open an issue and name it"),
     (r"NOLINT(?!\w*\([\w.,-]+\): \w)", "name the check and the reason: NOLINT(check): why"),
 ]
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "stuff", "manager"}
@@ -90,9 +92,11 @@ def lines_of(tree, suffixes):
 @rule
 def banned_words(tree):
     for path, number, line in lines_of(tree, CODE):
-        for pattern, instead in BANNED:
-            if match := re.search(pattern, line):
-                yield Problem(path, number, f"'{match[0].strip()}' is banned: {instead}")
+        code = line.split("//")[0]
+        for text, banned in ((code, BANNED), (line, BANNED_IN_COMMENTS)):
+            for pattern, instead in banned:
+                if match := re.search(pattern, text):
+                    yield Problem(path, number, f"'{match[0].strip()}' is banned: {instead}")
 
 
 @rule

@@ -199,8 +199,7 @@ class FileReader {
     if (write_json(value, key, 0, json)) add(value, key, json.take());
   }
 
-  // Depth is bounded by kDepthMax.
-  // NOLINTNEXTLINE(misc-no-recursion)
+  // NOLINTNEXTLINE(misc-no-recursion): depth is bounded by kDepthMax
   bool write_json(const YAML::Node& node, const std::string& key, int depth, JsonWriter& json) {
     if (!visit(node)) return false;
     if (depth > kDepthMax) {
