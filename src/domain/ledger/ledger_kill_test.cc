@@ -51,7 +51,7 @@ RequestRecord record_of(std::int64_t id) {
 int kill_after(const std::string& path, int commits) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
+  const auto child = ::fork();
   if (child == 0) {
     ::close(ends[0]);
     write_until_killed(path, ends[1]);
@@ -124,7 +124,7 @@ TEST(LedgerKill, WithoutItsWalItIsStillALedger) {
 /// returned true.
 template <typename Body>
 bool without_rights(Body body) {
-  const pid_t child = ::fork();
+  const auto child = ::fork();
   if (child == 0) {
     constexpr uid_t kNobody = 65534;
     if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(2);
@@ -174,7 +174,7 @@ TEST(LedgerKill, AJournalInMidWriteIsNotReadOver) {
     for (std::int64_t id = 0; id < 500; ++id) ASSERT_TRUE((*writer)->append(record_of(id)));
     ASSERT_TRUE((*writer)->close("complete"));
   }
-  const pid_t child = ::fork();
+  const auto child = ::fork();
   if (child == 0) {
     const auto db = internal::open_database(path, SQLITE_OPEN_READWRITE);
     // So small a cache that changed pages reach the file before any commit.
@@ -223,7 +223,7 @@ bool loses_nothing_silently(const std::string& path) {
 TEST(LedgerKill, FullDiskIsAnErrorEverAfter) {
   const TestFolder folder;
   const std::string path = folder.file("run.assay");
-  const pid_t child = ::fork();
+  const auto child = ::fork();
   if (child == 0) ::_exit(loses_nothing_silently(path) ? 0 : 1);
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -247,7 +247,7 @@ TEST(WriterProcess, KnowsTheLivingFromTheDead) {
 TEST(WriterProcess, AZombieIsDead) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
+  const auto child = ::fork();
   if (child == 0) {
     const std::string self = internal::this_process();
     ::_exit(::write(ends[1], self.data(), self.size()) == static_cast<ssize_t>(self.size()) ? 0
