@@ -13,9 +13,12 @@
 #include <string_view>
 #include <vector>
 
+#include "app/arguments.h"
 #include "app/commands.h"
+#include "app/run_arguments.h"
 #include "app/world.h"
 #include "domain/ledger/ledger.h"
+#include "domain/spec/option.h"
 #include "domain/spec/parse.h"
 
 namespace assay {
@@ -80,6 +83,21 @@ TEST_F(AppTest, HelpIsAsTheGoldenFilesSay) {
   expect_golden("cases/app/help_report.txt", ran({"report", "-h"}).out);
   expect_golden("cases/app/help_sim.txt", ran({"sim", "serve", "--help"}).out);
   EXPECT_EQ(ran({"run", "--help"}).code, ExitCode::kOk);
+}
+
+TEST_F(AppTest, TheHowtoNamesEveryFlagAndKey) {
+  const std::string howto = file_text("docs/howto/run.md");
+  for (const Flag& flag : run_flags()) {
+    std::string written = "`" + std::string(flag.name);
+    if (!flag.argument.empty()) written += " " + std::string(flag.argument);
+    if (const std::size_t bar = written.find('|'); bar != std::string::npos) {
+      written.insert(bar, "\\");
+    }
+    EXPECT_NE(howto.find(written + "`"), std::string::npos) << written;
+  }
+  for (const Option& option : options()) {
+    EXPECT_NE(howto.find("`" + std::string(option.key)), std::string::npos) << option.key;
+  }
 }
 
 TEST_F(AppTest, VersionNamesNumberAndCommit) {

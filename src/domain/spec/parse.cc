@@ -75,16 +75,14 @@ struct Exclusive {
   void (*drop_b)(Spec&);
 };
 
-constexpr auto drop_rate = [](Spec& spec) { spec.load.rate.reset(); };
-constexpr auto drop_concurrency = [](Spec& spec) { spec.load.concurrency.reset(); };
-constexpr auto drop_think = [](Spec& spec) { spec.load.think = Duration(0); };
-constexpr auto drop_arrival = [](Spec& spec) { spec.load.arrival = LoadSpec{}.arrival; };
-constexpr auto drop_prompt = [](Spec& spec) { spec.workload.prompt.clear(); };
-constexpr auto drop_input = [](Spec& spec) { spec.workload.input = WorkloadSpec{}.input; };
-constexpr auto drop_key_file = [](Spec& spec) { spec.target.api_key_file.clear(); };
-constexpr auto drop_key_env = [](Spec& spec) {
-  spec.target.api_key_env = TargetSpec{}.api_key_env;
-};
+void drop_rate(Spec& spec) { spec.load.rate.reset(); }
+void drop_concurrency(Spec& spec) { spec.load.concurrency.reset(); }
+void drop_think(Spec& spec) { spec.load.think = Duration(0); }
+void drop_arrival(Spec& spec) { spec.load.arrival = LoadSpec{}.arrival; }
+void drop_prompt(Spec& spec) { spec.workload.prompt.clear(); }
+void drop_input(Spec& spec) { spec.workload.input = WorkloadSpec{}.input; }
+void drop_key_file(Spec& spec) { spec.target.api_key_file.clear(); }
+void drop_key_env(Spec& spec) { spec.target.api_key_env = TargetSpec{}.api_key_env; }
 
 constexpr std::array kExclusives = std::to_array<Exclusive>({
     {"load.rate", "load.concurrency",

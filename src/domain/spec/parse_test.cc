@@ -120,8 +120,10 @@ TEST(Resolve, TheDesignsOwnSpecFileReads) {
   Asked asked;
   asked.spec_path = "s.yaml";
   asked.spec_text = R"(assay: 1
-target:   {url: [http://127.0.0.1:8000], api: openai-chat, model: auto, headers: {}, body: {}, api_key_env: OPENAI_API_KEY, timeout: 600s, tls: {ca: "", insecure: false}}
-workload: {data: synthetic, tokenizer: "", input: 512, output: 128, exact_output: true, prefix: {shared: 0, groups: 1}, sessions: {turns: 1}}
+target:   {url: [http://127.0.0.1:8000], api: openai-chat, model: auto, headers: {}, body: {},
+           api_key_env: OPENAI_API_KEY, timeout: 600s, tls: {ca: "", insecure: false}}
+workload: {data: synthetic, tokenizer: "", input: 512, output: 128, exact_output: true,
+           prefix: {shared: 0, groups: 1}, sessions: {turns: 1}}
 load:     {concurrency: 8, think: 0}            # or {rate: 20, arrival: poisson}
 slo:      {ttft: 350ms@99%, tpot: 15ms@99%}
 run:      {seed: 1, salt: auto, out: "", keep_text: false, gpus: 0}

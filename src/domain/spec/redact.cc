@@ -1,7 +1,6 @@
 #include "domain/spec/redact.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -12,12 +12,12 @@
 
 #include "base/core/check.h"
 #include "base/core/math.h"
+#include "domain/spec/value.h"
 #include "domain/workload/words.h"
 
 namespace assay {
 namespace {
 
-constexpr std::int64_t kTokensMax = 10'000'000;
 // 20 words of 9 bits: the heads of two runs, or of two prompts of one run, agree by accident once
 // in 2^180; the first word alone differs in 511 of 512 cases.
 constexpr std::int64_t kHeadWords = 20;
