@@ -202,6 +202,7 @@ void write_tokens(JsonWriter& json, const Tokens& tokens) {
   json.key("tokens").begin_object().field("source", tokens.source);
   json.field("output", tokens.output).field("prompt_planned", tokens.prompt_planned);
   json.field("prompt_server", tokens.prompt_server).field("cached", tokens.cached);
+  json.field("prompt_planned_counted", tokens.prompt_planned_counted);
   json.field("reasoning", tokens.reasoning).key("replies_by_source").begin_object();
   for (const auto& [name, count] : tokens.replies_by_source) json.field(name, count);
   json.end_object().end_object();

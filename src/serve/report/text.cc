@@ -219,11 +219,12 @@ void add_rates(Lines& lines, const Measurement& m) {
                        rate_text(t.per_gpu_tokens_per_s, "tokens/s per GPU"),
                        rate_text(t.per_user_tokens_per_s, "tokens/s per user")});
   std::string agreement;
-  if (m.tokens.prompt_planned && m.tokens.prompt_server && *m.tokens.prompt_planned > 0) {
+  if (m.tokens.prompt_planned_counted && m.tokens.prompt_server &&
+      *m.tokens.prompt_planned_counted > 0) {
     const double off = static_cast<double>(*m.tokens.prompt_server) /
-                           static_cast<double>(*m.tokens.prompt_planned) -
+                           static_cast<double>(*m.tokens.prompt_planned_counted) -
                        1;
-    agreement = fmt::format("planned {}, server {} ({:+.1f} %)", *m.tokens.prompt_planned,
+    agreement = fmt::format("planned {}, server {} ({:+.1f} %)", *m.tokens.prompt_planned_counted,
                             *m.tokens.prompt_server, 100 * off);
   }
   std::string cached;

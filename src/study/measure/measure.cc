@@ -83,6 +83,7 @@ class TokenCounter {
   void add(const RequestRecord& r, const Attempt& attempt) {
     add_count(tokens_.output, attempt.tokens);
     add_count(tokens_.prompt_planned, r.tokens_planned);
+    if (r.tokens_server_prompt) add_count(tokens_.prompt_planned_counted, r.tokens_planned);
     add_count(tokens_.prompt_server, r.tokens_server_prompt);
     add_count(tokens_.cached, r.tokens_server_cached);
     add_count(tokens_.reasoning, r.tokens_server_reasoning);

@@ -143,6 +143,7 @@ struct Tokens {
   std::string source = "none";  // usage | ids | tokenizer | none: of most replies
   std::map<std::string, std::int64_t> replies_by_source;
   MaybeCount output, prompt_planned, prompt_server, cached, reasoning;
+  MaybeCount prompt_planned_counted;  // planned, of those that the server counted too
 };
 
 /// What the instrument cost and how late it was. Lags are of this run's own requests: a census, so
