@@ -13,11 +13,6 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(assay_flags INTERFACE $<$<CONFIG:Release>:-march=x86-64-v2>
     $<$<CONFIG:Release>:-mpclmul>)
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Once it inlines, g++ 12 sees uninitialised reads in many a correct std::optional; sanitizers and
-  # the second compiler find the real ones.
-  target_compile_options(assay_flags INTERFACE -Wno-maybe-uninitialized)
-endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(assay_flags INTERFACE -Wthread-safety)
 endif()
