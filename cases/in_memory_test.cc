@@ -39,9 +39,9 @@ class Owner final : public ExchangeOwner {
 };
 
 /// One reply through decoders and exchange, as HttpChannel would feed them.
-class Run {
+class OneReply {
  public:
-  Run() : decoder_(dialect_), exchange_(context_, owner_) {
+  OneReply() : decoder_(dialect_), exchange_(context_, owner_) {
     context_.keep_text = true;
     exchange_.begin(std::make_unique<PreparedRequest>(), 0ns, Phase::kSteady, 0);
     exchange_.on_send_start(origin());
@@ -82,9 +82,9 @@ class Run {
     if (playback.last == LastStep::kReset) {
       return exchange_.on_end(ReplyEnd::kReset, at, "reset");
     }
+    const bool started = decoder_.started();
     if (decoder_.finish()) return exchange_.on_end(ReplyEnd::kComplete, at, {});
-    exchange_.on_end(decoder_.started() ? ReplyEnd::kClosed : ReplyEnd::kReset, at,
-                     decoder_.error());
+    exchange_.on_end(started ? ReplyEnd::kClosed : ReplyEnd::kReset, at, decoder_.error());
   }
 
   OpenAiDecoder dialect_;
@@ -132,7 +132,7 @@ class StreamCase : public testing::TestWithParam<Case> {
   std::string played(const Sends& sends, Reads reads) {
     Case expected = GetParam();
     if (reads == Reads::kTorn) expected.expect.erase("shared");
-    Run run;
+    OneReply run;
     const RequestRecord record = run.play(sends, playback_);
     std::string all;
     for (const std::string& difference :
@@ -160,7 +160,7 @@ TEST_P(StreamCase, GivesTheSameRecordTornAnywhere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StreamCase, testing::ValuesIn(read_cases("cases/stream")),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace assay

@@ -188,8 +188,9 @@ void HttpChannel::on_closed(std::error_code error, Instant at) {
     }
     return;
   }
+  const bool started = decoder_.started();  // before finish(), which may call it failed
   if (!error && decoder_.finish()) return end(ReplyEnd::kComplete, at, {});
-  if (error || !decoder_.started()) {
+  if (error || !started) {
     return end(ReplyEnd::kReset, at,
                error ? error.message() : "the connection closed before a response");
   }

@@ -1,0 +1,51 @@
+"""Reads what a benchmark compares: the source's truth file and assay's ledger."""
+
+import array
+import pathlib
+import sqlite3
+import struct
+
+
+def read_truth(path):
+    """request id -> (instant at which the request was read, send instants), CLOCK_MONOTONIC in ns."""
+    data = pathlib.Path(path).read_bytes()
+    if data[:8] != b"ASAYTRU1":
+        raise ValueError(f"{path} is no truth file")
+    replies, at = {}, 8
+    while at < len(data):
+        (size,) = struct.unpack_from("<I", data, at)
+        name = data[at + 4:at + 4 + size].decode()
+        at += 4 + size
+        read_at, count = struct.unpack_from("<qI", data, at)
+        at += 12
+        replies[name] = (read_at, array.array("q", data[at:at + 8 * count]))
+        at += 8 * count
+    return replies
+
+
+def chunk_instants(blob, scheduled):
+    """Instants of a chunk blob: LEB128 varints, delta (zigzag), bytes, tokens, flags per chunk."""
+    instants, now, field, value, shift = [], scheduled, 0, 0, 0
+    for byte in blob:
+        value |= (byte & 0x7F) << shift
+        if byte & 0x80:
+            shift += 7
+            continue
+        if field == 0:
+            now += (value >> 1) ^ -(value & 1)
+            instants.append(now)
+        field, value, shift = (field + 1) & 3, 0, 0
+    return instants
+
+
+def read_ledger(path):
+    """The requests that got a first token, their instants as CLOCK_MONOTONIC in ns."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as ledger:
+        (start,) = ledger.execute(
+            "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'start_monotonic_ns'").fetchone()
+        rows = ledger.execute("SELECT request_id, scheduled_ns, send_start_ns, first_token_ns, chunks"
+                              " FROM request WHERE first_token_ns IS NOT NULL").fetchall()
+    return [{"request_id": name, "scheduled": start + scheduled, "send_start": start + sent,
+             "first_token": start + first,
+             "chunks": [start + at for at in chunk_instants(chunks, scheduled)]}
+            for name, scheduled, sent, first, chunks in rows]
