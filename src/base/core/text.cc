@@ -13,6 +13,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/core/check.h"
+
 namespace assay {
 namespace {
 
@@ -95,7 +97,9 @@ std::size_t utf8_sequence_length(std::string_view text) {
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+  CHECK(!from.empty(), "nothing to look for");
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
     text.replace(at, from.size(), to);
   }
 }

@@ -80,6 +80,23 @@ TEST(Text, Utf8RefusesWhatIsNot) {
   }
 }
 
+TEST(Text, ReplaceAllGoesOnBehindWhatItPut) {
+  const auto replaced = [](std::string text, std::string_view from, std::string_view to) {
+    replace_all(text, from, to);
+    return text;
+  };
+  EXPECT_EQ(replaced("a key, a key", "key", "***"), "a ***, a ***");
+  EXPECT_EQ(replaced("aaa", "a", "aa"), "aaaaaa");
+  EXPECT_EQ(replaced("aaa", "aa", ""), "a");
+  EXPECT_EQ(replaced("", "a", "b"), "");
+  EXPECT_EQ(replaced("abc", "x", "y"), "abc");
+}
+
+TEST(TextDeathTest, ReplaceAllOfNothingIsABug) {
+  std::string text = "abc";
+  EXPECT_DEATH(replace_all(text, "", "x"), "nothing to look for");
+}
+
 TEST(Text, NearestWordFindsTyposOnly) {
   const Parts words{"concurrency", "connections", "rate", "requests"};
   EXPECT_EQ(nearest_word("concurency", words), "concurrency");

@@ -98,8 +98,8 @@ class LedgerWriter {
   /// An id that is there already is refused, of requests and workers alike; the rows before it are
   /// kept.
   Result<> append(const RequestRecord& record);
-  /// A row of the same id is replaced: a phase under way is written again with each commit, ending
-  /// at that instant, so that an interrupted ledger has it too.
+  /// A row of the same id is replaced, so that a phase under way can be written with each commit,
+  /// ending at that instant, and an interrupted ledger has it too.
   Result<> append(const PhaseRow& row);
   Result<> append(const WorkerRow& row);
   Result<> append(const HistogramRow& row);
