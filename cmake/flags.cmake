@@ -5,9 +5,6 @@ target_compile_options(assay_flags INTERFACE
   -Woverloaded-virtual -Werror
   # Results must be the same bits on every machine: no fused multiply-add behind our back.
   -ffp-contract=off)
-target_compile_definitions(assay_flags INTERFACE
-  # Asio's fenced blocks are unknown to the thread sanitizer and needless with one thread per loop.
-  BOOST_ASIO_DISABLE_FENCED_BLOCK BOOST_ASIO_NO_DEPRECATED)
 # SSE4.2, POPCNT and carry-less multiplication: every x86-64 server of the last ten years.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(assay_flags INTERFACE $<$<CONFIG:Release>:-march=x86-64-v2>

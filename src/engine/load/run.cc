@@ -25,8 +25,8 @@
 #include "engine/load/exchange.h"
 #include "engine/load/plan.h"
 #include "engine/load/worker.h"
-#include "engine/net/asio_loop.h"
 #include "engine/net/clock_watch.h"
+#include "engine/net/epoll_loop.h"
 
 namespace assay {
 namespace {
@@ -48,7 +48,7 @@ Duration thread_cpu_time() {
 /// A worker with its loop and thread.
 struct Lane {
   std::unique_ptr<RequestFeed> feed;
-  std::unique_ptr<AsioLoop> loop;
+  std::unique_ptr<EpollLoop> loop;
   std::unique_ptr<Worker> worker;
   std::jthread thread;
 };
@@ -136,12 +136,13 @@ class LoadRun {
 };
 
 void LoadRun::make_lanes() {
-  const auto pacing = in_.spec.load.precise ? AsioLoop::Pacing::kPrecise : AsioLoop::Pacing::kTimer;
+  const auto pacing =
+      in_.spec.load.precise ? EpollLoop::Pacing::kPrecise : EpollLoop::Pacing::kTimer;
   const std::size_t capacity = FeedFiller::capacity(in_.spec, in_.plan);
   for (int id = 0; id < in_.plan.workers; ++id) {
     feeds_.push_back(std::make_unique<RequestFeed>(capacity));
     Lane& lane = lanes_.emplace_back();
-    lane.loop = std::make_unique<AsioLoop>(in_.clocks, pacing);
+    lane.loop = std::make_unique<EpollLoop>(in_.clocks, pacing);
     lane.worker = std::make_unique<Worker>(id, in_.spec, in_.plan, *lane.loop, in_.target,
                                            *feeds_.back(), shared_, in_.secrets);
   }

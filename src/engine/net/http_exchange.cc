@@ -13,7 +13,7 @@
 #include "base/core/result.h"
 #include "base/core/time.h"
 #include "engine/net/address.h"
-#include "engine/net/asio_loop.h"
+#include "engine/net/epoll_loop.h"
 #include "engine/net/http_response.h"
 #include "engine/net/socket.h"
 #include "engine/net/stamp.h"
@@ -73,7 +73,7 @@ class OneExchange final : private SocketHandler, private HttpResponseSink {
 
   const Address& address_;
   std::string_view request_;
-  AsioLoop loop_;
+  EpollLoop loop_;
   Socket* socket_ = nullptr;
   HttpResponseDecoder decoder_;
   HttpReply reply_;

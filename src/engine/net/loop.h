@@ -1,6 +1,6 @@
-// Loop: the event loop as `load` sees it — now, at, post. Two implementations: AsioLoop over real
+// Loop: the event loop as `load` sees it — now, at, post. Two implementations: EpollLoop over real
 // time and real sockets, and VirtualLoop, whose clock jumps to the next timer, for tests and the
-// simulator. One thread per loop; only post() of AsioLoop may be called from another thread.
+// simulator. One thread per loop; only post() of EpollLoop may be called from another thread.
 #pragma once
 
 #include <cstdint>

@@ -2,16 +2,14 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
-#include <boost/system/error_code.hpp>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -20,18 +18,16 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/core/check.h"
 #include "base/core/time.h"
 #include "engine/net/address.h"
-#include "engine/net/asio_loop.h"
+#include "engine/net/epoll_loop.h"
 #include "engine/net/stamp.h"
 
 namespace assay {
 namespace {
-
-using Descriptor =
-    boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
 
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
@@ -71,79 +67,93 @@ Received receive(int fd, char* buffer, std::size_t size) {
 
 }  // namespace
 
-struct Socket::Core {
-  Core(AsioLoop& l, SocketHandler& h) : loop(l), handler(&h), descriptor(l.context()) {}
+struct Socket::Core final : Watcher {
+  Core(EpollLoop& l, SocketHandler& h) : loop(l), handler(&h) {}
+  ~Core() override { shut(); }
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
 
-  void open(int fd) {
-    descriptor.assign(fd);
-    switch_on(fd, SOL_SOCKET, SO_TIMESTAMPNS);
-    switch_on(fd, IPPROTO_TCP, TCP_NODELAY);
-  }
+  enum class State : std::uint8_t { kIdle, kConnecting, kOpen };
+
+  void open(int fd, State with, std::uint32_t events);
+  void on_ready(std::uint32_t events) override;
   void finish_connect();
-  void wait_read();
+  void fail_connect(std::error_code error);
   void read_once();
   void write_some();
   void end(std::error_code error, Instant at);
   void shut();
 
-  AsioLoop& loop;
+  EpollLoop& loop;
   SocketHandler* handler;  // null once closed
-  Descriptor descriptor;
+  int descriptor = -1;
+  State state = State::kIdle;
   std::string_view unsent;
   Instant floor{};  // no stamp of this socket may lie before it
   bool send_started = false;
-  int references = 0;  // one thread: no atomic needed
+  bool waits_for_room = false;
 };
 
-void intrusive_ptr_add_ref(Socket::Core* core) { ++core->references; }
-void intrusive_ptr_release(Socket::Core* core) {
-  if (--core->references == 0) delete core;
-}
-
-Socket::Socket(AsioLoop& loop, SocketHandler& handler) : core_(new Core(loop, handler)) {}
+Socket::Socket(EpollLoop& loop, SocketHandler& handler) : core_(new Core(loop, handler)) {}
 
 Socket::~Socket() { close(); }
 
-bool Socket::open() const { return core_->handler != nullptr && core_->descriptor.is_open(); }
+bool Socket::open() const { return core_->handler != nullptr && core_->descriptor >= 0; }
+
+void Socket::Core::open(int fd, State with, std::uint32_t events) {
+  descriptor = fd;
+  state = with;
+  switch_on(fd, SOL_SOCKET, SO_TIMESTAMPNS);
+  switch_on(fd, IPPROTO_TCP, TCP_NODELAY);
+  loop.watch(fd, events, this);
+}
 
 void Socket::connect(const Address& address) {
   const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) {
-    const std::error_code error = last_error();
-    core_->loop.post([core = core_, error] {
-      if (core->handler != nullptr) core->handler->on_connect(error);
-    });
-    return;
-  }
-  core_->open(fd);
+  if (fd < 0) return core_->fail_connect(last_error());
   const int rc = ::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.length);
   if (rc != 0 && errno != EINPROGRESS) {
     const std::error_code error = last_error();
-    core_->loop.post([core = core_, error] {
-      if (core->handler != nullptr) core->handler->on_connect(error);
-    });
-    return;
+    ::close(fd);
+    return core_->fail_connect(error);
   }
-  core_->descriptor.async_wait(Descriptor::wait_write,
-                               [core = core_](const boost::system::error_code& error) {
-                                 if (!error && core->handler != nullptr) core->finish_connect();
-                               });
+  core_->open(fd, Core::State::kConnecting, EPOLLOUT);
+}
+
+void Socket::Core::fail_connect(std::error_code error) {
+  // Not from inside connect(): the caller is not ready for an answer yet.
+  loop.post([core = boost::intrusive_ptr<Core>(this), error] {
+    if (core->handler != nullptr) core->handler->on_connect(error);
+  });
+}
+
+void Socket::adopt(int descriptor) {
+  core_->open(descriptor, Core::State::kOpen, EPOLLIN);
+  core_->floor = core_->loop.now();
+}
+
+void Socket::Core::on_ready(std::uint32_t events) {
+  if (handler == nullptr) return;
+  if (state == State::kConnecting) return finish_connect();
+  if ((events & EPOLLOUT) != 0 && waits_for_room) {
+    write_some();
+    if (handler == nullptr) return;
+  }
+  if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read_once();
 }
 
 void Socket::Core::finish_connect() {
   int error = 0;
   socklen_t size = sizeof error;
-  getsockopt(descriptor.native_handle(), SOL_SOCKET, SO_ERROR, &error, &size);
+  getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size);
   floor = loop.now();
-  const boost::intrusive_ptr<Core> keep(this);
+  if (error == 0) {
+    state = State::kOpen;
+    loop.change(descriptor, EPOLLIN, this);
+  } else {
+    shut();
+  }
   handler->on_connect({error, std::generic_category()});
-  if (error == 0 && handler != nullptr) wait_read();
-}
-
-void Socket::adopt(int descriptor) {
-  core_->open(descriptor);
-  core_->floor = core_->loop.now();
-  core_->wait_read();
 }
 
 void Socket::send(std::string_view bytes) {
@@ -159,16 +169,17 @@ void Socket::close() {
 }
 
 void Socket::reset() {
-  if (core_->descriptor.is_open()) {
+  if (core_->descriptor >= 0) {
     const linger hard{1, 0};
-    setsockopt(core_->descriptor.native_handle(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+    setsockopt(core_->descriptor, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
   }
   close();
 }
 
 void Socket::Core::shut() {
-  boost::system::error_code ignored;
-  if (descriptor.is_open()) descriptor.close(ignored);
+  if (descriptor < 0) return;
+  loop.unwatch(descriptor, this);
+  ::close(std::exchange(descriptor, -1));
 }
 
 void Socket::Core::end(std::error_code error, Instant at) {
@@ -178,18 +189,11 @@ void Socket::Core::end(std::error_code error, Instant at) {
   if (last != nullptr) last->on_closed(error, at);
 }
 
-void Socket::Core::wait_read() {
-  descriptor.async_wait(Descriptor::wait_read, [core = boost::intrusive_ptr<Core>(this)](
-                                                   const boost::system::error_code& error) {
-    if (!error && core->handler != nullptr) core->read_once();
-  });
-}
-
 void Socket::Core::read_once() {
   char* const buffer = loop.read_buffer();
   for (;;) {
-    const Received received = receive(descriptor.native_handle(), buffer, AsioLoop::kReadSize);
-    if (received.size < 0 && errno == EAGAIN) break;
+    const Received received = receive(descriptor, buffer, EpollLoop::kReadSize);
+    if (received.size < 0 && errno == EAGAIN) return;
     // Both clocks right after the read: the stamp's age is measured here and nowhere else.
     const std::error_code error = received.size < 0 ? last_error() : std::error_code();
     const Instant now = loop.now();
@@ -201,9 +205,8 @@ void Socket::Core::read_once() {
     handler->on_read({buffer, static_cast<std::size_t>(received.size)}, stamp);
     if (handler == nullptr) return;
     // A short read emptied the socket; asking again would cost a system call to learn it.
-    if (static_cast<std::size_t>(received.size) < AsioLoop::kReadSize) break;
+    if (static_cast<std::size_t>(received.size) < EpollLoop::kReadSize) return;
   }
-  wait_read();
 }
 
 void Socket::Core::write_some() {
@@ -215,13 +218,11 @@ void Socket::Core::write_some() {
       floor = std::max(floor, before);
       handler->on_send_start(before);
     }
-    const ssize_t n = ::send(descriptor.native_handle(), unsent.data(), unsent.size(),
-                             MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = ::send(descriptor, unsent.data(), unsent.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      descriptor.async_wait(Descriptor::wait_write, [keep](const boost::system::error_code& error) {
-        if (!error && keep->handler != nullptr) keep->write_some();
-      });
+      if (!waits_for_room) loop.change(descriptor, EPOLLIN | EPOLLOUT, this);
+      waits_for_room = true;
       return;
     }
     if (n < 0) {
@@ -236,7 +237,10 @@ void Socket::Core::write_some() {
       return;
     }
     unsent.remove_prefix(static_cast<std::size_t>(n));
-    if (unsent.empty()) handler->on_sent(before);
+    if (!unsent.empty()) continue;
+    if (waits_for_room) loop.change(descriptor, EPOLLIN, this);
+    waits_for_room = false;
+    handler->on_sent(before);
   }
 }
 

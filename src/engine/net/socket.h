@@ -1,7 +1,6 @@
-// A non-blocking stream socket on an AsioLoop whose every read carries the kernel's receive stamp.
-// Asio says when the socket is ready; the reads are recvmsg, because only there the stamp comes
-// along. Single-threaded: all calls and all callbacks on the loop's thread. A handler is never
-// called after close().
+// A non-blocking stream socket on an EpollLoop whose every read carries the kernel's receive stamp:
+// the reads are recvmsg, because only there the stamp comes along. Single-threaded: all calls and
+// all callbacks on the loop's thread. A handler is never called after close().
 #pragma once
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -12,7 +11,7 @@
 
 #include "base/core/time.h"
 #include "engine/net/address.h"
-#include "engine/net/asio_loop.h"
+#include "engine/net/epoll_loop.h"
 #include "engine/net/stamp.h"
 
 namespace assay {
@@ -25,7 +24,8 @@ class SocketHandler {
   /// The first send() of a message is about to happen, and the one that will take its last byte.
   virtual void on_send_start(Instant at) = 0;
   virtual void on_sent(Instant at) = 0;
-  /// `bytes` lie in the loop's read buffer, with AsioLoop::kReadPadding readable bytes behind them.
+  /// `bytes` lie in the loop's read buffer, with EpollLoop::kReadPadding readable bytes behind
+  /// them.
   virtual void on_read(std::string_view bytes, const Stamp& stamp) = 0;
   /// The peer closed (no error) or the connection broke. The last call.
   virtual void on_closed(std::error_code error, Instant at) = 0;
@@ -33,7 +33,7 @@ class SocketHandler {
 
 class Socket {
  public:
-  explicit Socket(AsioLoop& loop, SocketHandler& handler);
+  explicit Socket(EpollLoop& loop, SocketHandler& handler);
   ~Socket();
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
@@ -54,8 +54,6 @@ class Socket {
  private:
   struct Core;
   boost::intrusive_ptr<Core> core_;
-  friend void intrusive_ptr_add_ref(Core* core);
-  friend void intrusive_ptr_release(Core* core);
 };
 
 }  // namespace assay

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/system/error_code.hpp>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +25,8 @@
 #include "base/core/text.h"
 #include "base/core/time.h"
 #include "engine/net/address.h"
-#include "engine/net/asio_loop.h"
+#include "engine/net/epoll_loop.h"
+#include "engine/net/listener.h"
 #include "engine/net/socket.h"
 #include "engine/net/stamp.h"
 #include "engine/sim/http_request.h"
@@ -37,9 +35,6 @@
 
 namespace assay {
 namespace {
-
-using boost::asio::ip::tcp;
-using Acceptor = boost::asio::basic_socket_acceptor<tcp, boost::asio::io_context::executor_type>;
 
 HeadStep json_head(int status) {
   HeadStep head;
@@ -109,17 +104,16 @@ struct ScriptServer::Core {
     Loop::TimerId timer = 0;
   };
 
-  explicit Core(Script s) : script(std::move(s)), acceptor(loop.context()) {}
+  explicit Core(Script s) : script(std::move(s)) {}
 
-  void accept_next();
   void on_accept(int descriptor);
   const Reply* choose(const HttpRequest& request, std::int64_t connection);
   void log(const HttpRequest& request, const AskedReply& asked, std::int64_t connection,
            Instant at);
 
   Script script;
-  AsioLoop loop;
-  Acceptor acceptor;
+  EpollLoop loop;
+  std::unique_ptr<Listener> listener;
   std::string host;
   std::uint16_t port = 0;
   std::unordered_map<std::int64_t, std::unique_ptr<Connection>> live;
@@ -133,21 +127,6 @@ struct ScriptServer::Core {
 
   std::jthread thread;  // last: joined before anything that it uses goes
 };
-
-void ScriptServer::Core::accept_next() {
-  acceptor.async_accept([this](const boost::system::error_code& error, auto socket) {
-    if (error == boost::asio::error::operation_aborted) return;
-    if (!error) {
-      boost::system::error_code ignored;
-      socket.native_non_blocking(true, ignored);
-      on_accept(socket.release(ignored));
-      accept_next();
-      return;
-    }
-    // Out of descriptors: the kernel keeps the connection for later, and so do we.
-    loop.at(loop.now() + 10ms, [this] { accept_next(); });
-  });
-}
 
 void ScriptServer::Core::on_accept(int descriptor) {
   std::int64_t number = 0;
@@ -298,24 +277,11 @@ ScriptServer::~ScriptServer() { stop(); }
 
 Result<std::unique_ptr<ScriptServer>> ScriptServer::start(Script script,
                                                           const ScriptServeOptions& options) {
-  const std::vector<Address> addresses = TRY(resolve(options.host, options.port));
   auto core = std::make_unique<Core>(std::move(script));
-  tcp::endpoint endpoint;
-  endpoint.resize(addresses.front().length);
-  std::memcpy(endpoint.data(), &addresses.front().storage, addresses.front().length);
-  boost::system::error_code error;
-  core->acceptor.open(endpoint.protocol(), error);
-  if (!error) core->acceptor.set_option(Acceptor::reuse_address(true), error);
-  if (!error) core->acceptor.bind(endpoint, error);
-  if (!error) core->acceptor.listen(4096, error);
-  if (error) {
-    return usage_error(
-        fmt::format("cannot listen on {}: {}", addresses.front().text, error.message()), "",
-        "choose another --port, or 0 for any free one");
-  }
-  core->port = core->acceptor.local_endpoint(error).port();
+  core->listener = TRY(Listener::open(core->loop, options.host, options.port,
+                                      [raw = core.get()](int fd) { raw->on_accept(fd); }));
+  core->port = core->listener->port();
   core->host = options.host;
-  core->accept_next();
   core->thread = std::jthread([raw = core.get()] { raw->loop.run(); });
   return std::unique_ptr<ScriptServer>(new ScriptServer(std::move(core)));
 }
@@ -344,8 +310,7 @@ void ScriptServer::stop() {
   core_->loop.post([core = core_.get()] { core->loop.stop(); });
   core_->thread.join();
   core_->live.clear();
-  boost::system::error_code ignored;
-  core_->acceptor.close(ignored);
+  core_->listener.reset();
 }
 
 Result<> serve_script(Script script, const ScriptServeOptions& options,

@@ -14,7 +14,7 @@
 #include "base/core/text.h"
 #include "base/core/time.h"
 #include "engine/net/address.h"
-#include "engine/net/asio_loop.h"
+#include "engine/net/epoll_loop.h"
 #include "engine/net/http_response.h"
 #include "engine/net/socket.h"
 #include "engine/net/sse.h"
@@ -97,7 +97,7 @@ void ReplyDecoder::on_sse_event(std::string_view type, std::string_view data) {
   sink_->on_event(event, stamp_);
 }
 
-HttpChannel::HttpChannel(AsioLoop& loop, const std::vector<Address>& addresses,
+HttpChannel::HttpChannel(EpollLoop& loop, const std::vector<Address>& addresses,
                          OpenAiDecoder& dialect)
     : loop_(loop), addresses_(addresses), decoder_(dialect) {}
 

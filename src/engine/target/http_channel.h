@@ -11,7 +11,7 @@
 
 #include "base/core/time.h"
 #include "engine/net/address.h"
-#include "engine/net/asio_loop.h"
+#include "engine/net/epoll_loop.h"
 #include "engine/net/http_response.h"
 #include "engine/net/socket.h"
 #include "engine/net/sse.h"
@@ -65,7 +65,7 @@ class ReplyDecoder final : private HttpResponseSink, private SseSink {
 
 class HttpChannel final : public Channel, private SocketHandler {
  public:
-  HttpChannel(AsioLoop& loop, const std::vector<Address>& addresses, OpenAiDecoder& dialect);
+  HttpChannel(EpollLoop& loop, const std::vector<Address>& addresses, OpenAiDecoder& dialect);
   ~HttpChannel() override;
   HttpChannel(const HttpChannel&) = delete;
   HttpChannel& operator=(const HttpChannel&) = delete;
@@ -85,7 +85,7 @@ class HttpChannel final : public Channel, private SocketHandler {
   void try_next_address();
   void end(ReplyEnd how, Instant at, const std::string& detail);
 
-  AsioLoop& loop_;
+  EpollLoop& loop_;
   const std::vector<Address>& addresses_;
   std::size_t next_address_ = 0;
   std::unique_ptr<Socket> socket_;

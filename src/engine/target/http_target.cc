@@ -11,7 +11,7 @@
 #include "base/core/check.h"
 #include "base/core/result.h"
 #include "base/core/version.h"
-#include "engine/net/asio_loop.h"
+#include "engine/net/epoll_loop.h"
 #include "engine/net/loop.h"
 #include "engine/target/http_channel.h"
 #include "engine/target/openai.h"
@@ -52,8 +52,8 @@ std::string HttpTarget::encode(const RequestPlan& plan) const {
 }
 
 std::unique_ptr<Channel> HttpTarget::channel(Loop& loop) {
-  auto* const asio_loop = dynamic_cast<AsioLoop*>(&loop);
-  CHECK(asio_loop != nullptr, "an HTTP channel needs a loop with sockets");
+  auto* const epoll_loop = dynamic_cast<EpollLoop*>(&loop);
+  CHECK(epoll_loop != nullptr, "an HTTP channel needs a loop with sockets");
   OpenAiDecoder* decoder = nullptr;
   {
     const std::scoped_lock lock(mutex_);
@@ -61,7 +61,7 @@ std::unique_ptr<Channel> HttpTarget::channel(Loop& loop) {
     if (!slot) slot = std::make_unique<OpenAiDecoder>();
     decoder = slot.get();
   }
-  return std::make_unique<internal::HttpChannel>(*asio_loop, options_.addresses, *decoder);
+  return std::make_unique<internal::HttpChannel>(*epoll_loop, options_.addresses, *decoder);
 }
 
 }  // namespace assay

@@ -1,7 +1,7 @@
 // Target over HTTP/1.1: one POST per request, the reply an event stream (or, unasked, one JSON
 // object). A connection is reused after each reply that ended well; after [DONE] the body has 100
 // ms to end, then the connection is given up. Redirects are not followed. Channels live on an
-// AsioLoop.
+// EpollLoop.
 #pragma once
 
 #include <map>
@@ -31,7 +31,7 @@ class HttpTarget final : public Target {
   static Result<std::unique_ptr<HttpTarget>> create(HttpTargetOptions options);
 
   [[nodiscard]] std::string encode(const RequestPlan& plan) const override;
-  /// `loop` must be an AsioLoop.
+  /// `loop` must be an EpollLoop.
   [[nodiscard]] std::unique_ptr<Channel> channel(Loop& loop) override;
   [[nodiscard]] int choices() const override { return body_.choices(); }
 
