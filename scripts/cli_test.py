@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 import time
 import unittest
+from contextlib import closing
 
 from assay_process import assay, interrupt, report_json, scripted_engine, started
 
@@ -137,7 +138,7 @@ def wait_for_rows(ledger, count, timeout_s=20):
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         try:
-            with sqlite3.connect(f"file:{ledger}?mode=ro", uri=True) as base:
+            with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as base:
                 if base.execute("SELECT count(*) FROM request").fetchone()[0] >= count:
                     return
         except sqlite3.OperationalError:

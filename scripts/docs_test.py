@@ -5,6 +5,7 @@ Every ```sh block of docs/howto/*.md is run, in order, as one shell script from 
 In README.md and CONTRIBUTING.md, where blocks build and test, the flags of every `assay` command
 must be known to `--help` (tidy checks that programs and make verbs exist).
 """
+import collections
 import os
 import re
 import subprocess
@@ -17,14 +18,10 @@ HOWTO_TIMEOUT_S = 180
 
 
 class Papers(unittest.TestCase):
-    def commands(self, wanted):
-        tree = tidy.read_tree(ROOT)
-        return [found for found in tidy.shell_commands(tree) if wanted(found[0])]
-
     def test_flags_in_the_front_papers_exist(self):
-        for path, line, command in self.commands(lambda path: "/" not in path):
+        for path, line, command in tidy.shell_commands(tidy.read_tree(ROOT)):
             words = command.split()
-            if not words[0].endswith("assay"):
+            if "/" in path or not words[0].endswith("assay"):
                 continue
             verbs = []
             for word in words[1:]:
@@ -37,11 +34,12 @@ class Papers(unittest.TestCase):
                     self.assertRegex(shown, rf"{flag}\b")
 
     def test_howto_documents_run(self):
-        howto = "docs/howto/"
-        documents = sorted({found[0] for found in self.commands(lambda p: p.startswith(howto))})
-        self.assertNotEqual(documents, [])
-        for document in documents:
-            script = "\n".join(found[2] for found in self.commands(lambda p: p == document))
+        scripts = collections.defaultdict(str)
+        for document, _, line in tidy.shell_lines(tidy.read_tree(ROOT)):
+            if document.startswith("docs/howto/"):
+                scripts[document] += line + "\n"
+        self.assertNotEqual(scripts, {})
+        for document, script in scripts.items():
             with self.subTest(document=document):
                 path = f"{ASSAY.parent}:{os.environ['PATH']}"
                 got = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=ROOT,

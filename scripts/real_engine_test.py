@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 import urllib.request
+from contextlib import closing
 
 from assay_process import assay, real_engine, report_json, started
 
@@ -25,7 +26,7 @@ def counters(url):
 
 
 def rows(ledger, query):
-    with sqlite3.connect(f"file:{ledger}?mode=ro", uri=True) as base:
+    with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as base:
         return base.execute(query).fetchall()
 
 

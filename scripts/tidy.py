@@ -272,17 +272,23 @@ def links(tree):
                 yield Problem(path, number, f"the link leads nowhere: {target}")
 
 
-def shell_commands(tree):
-    """Yields (path, line, command) for the lines of ```sh blocks in the papers."""
+def shell_lines(tree):
+    """Yields (path, line, text) for the lines of ```sh blocks in the papers, as they stand."""
     for path, file in tree.items():
         if not path.endswith(".md"):
             continue
         inside = False
         for number, line in enumerate(file.text.splitlines(), 1):
-            if line.lstrip().startswith("```"):
-                inside = not inside and line.strip() == "```sh"
-            elif inside and line.strip() and not line.lstrip().startswith("#"):
-                yield path, number, line.split(" # ")[0].strip()
+            if line.startswith("```"):
+                inside = not inside and line == "```sh"
+            elif inside:
+                yield path, number, line
+
+
+def shell_commands(tree):
+    for path, number, line in shell_lines(tree):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield path, number, line.split(" # ")[0].strip()
 
 
 @rule
@@ -297,9 +303,9 @@ def commands_exist(tree):
                     yield Problem(path, number, f"the Makefile knows no '{verb}'")
         for word in words:
             if re.match(r"(\./|scripts/|bench/)[\w./-]+$", word):
-                script = tree.get(word.removeprefix("./"))
-                if script is None or not script.executable:
-                    yield Problem(path, number, f"'{word}' is no program of this tree")
+                file = tree.get(word.removeprefix("./"))
+                if file is None or (word == words[0] and not file.executable):
+                    yield Problem(path, number, f"'{word}' is no file or no program of this tree")
 
 
 @rule

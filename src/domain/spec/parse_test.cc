@@ -361,7 +361,8 @@ TEST(SpecFile, DeepNestingAndLargeFilesAreRefused) {
   for (const std::string& yaml :
        {"target: {body: " + std::string(400, '[') + std::string(400, ']') + "}\n",
         "target: {body: {a: " + std::string(40, '[') + std::string(40, ']') + "}}\n",
-        std::string(2 << 20, '#'), std::string("load: \xff\n"), std::string()}) {
+        std::string(2 << 20, '#'), std::string("load: \xff\n"), std::string(), std::string(","),
+        std::string("load: {}\n,")}) {
     Asked asked;
     asked.urls = {"http://h"};
     asked.spec_text = yaml;

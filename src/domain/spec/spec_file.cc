@@ -1,12 +1,14 @@
 #include "domain/spec/spec_file.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -296,6 +298,34 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+/// Events of a document that nobody looks at.
+class Ignore final : public YAML::EventHandler {
+  using Mark = YAML::Mark;
+  using Text = std::string;
+  using Anchor = YAML::anchor_t;
+  using Style = YAML::EmitterStyle::value;
+
+ public:
+  void OnDocumentStart(const Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const Mark&, Anchor) override {}
+  void OnAlias(const Mark&, Anchor) override {}
+  void OnScalar(const Mark&, const Text&, Anchor, const Text&) override {}
+  void OnSequenceStart(const Mark&, const Text&, Anchor, Style) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const Mark&, const Text&, Anchor, Style) override {}
+  void OnMapEnd() override {}
+};
+
+/// YAML::LoadAll would tell too, but it never ends on a text such as ",", which yaml-cpp takes for
+/// an endless row of empty documents.
+bool holds_more_documents(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  YAML::Parser parser(stream);
+  Ignore ignore;
+  return parser.HandleNextDocument(ignore) && parser.HandleNextDocument(ignore);
+}
+
 }  // namespace
 
 void read_spec_file(std::string_view text, const std::string& path, std::vector<Setting>& settings,
@@ -309,12 +339,14 @@ void read_spec_file(std::string_view text, const std::string& path, std::vector<
   if (!is_utf8(text)) return refuse("is not UTF-8 text", path, "save it as UTF-8");
   // yaml-cpp reports by exception; this is its only door.
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty()) return refuse("is empty", path, "leave --spec out to use defaults");
-    if (documents.size() > 1) {
-      return refuse("holds several documents (---)", path, "keep one document per file");
+    const YAML::Node root = YAML::Load(std::string(text));
+    if (!root.IsDefined() || root.IsNull()) {
+      return refuse("is empty", path, "leave --spec out to use defaults");
     }
-    FileReader(path, settings, errors).read_root(documents.front());
+    if (holds_more_documents(text)) {
+      return refuse("goes on behind its first document (---)", path, "keep one document per file");
+    }
+    FileReader(path, settings, errors).read_root(root);
   } catch (const YAML::Exception& e) {
     const std::string where = e.mark.is_null() ? path : fmt::format("{}:{}", path, e.mark.line + 1);
     refuse(fmt::format("is not YAML: {}", e.msg), where, "");

@@ -141,8 +141,9 @@ void ScriptParser::read_style(const YAML::Node& node, SseStyle& style) {
   in_.text(node, "comment", style.comment);
 }
 
-std::vector<Step> ScriptParser::read_steps(const YAML::Node& node,  // NOLINT(misc-no-recursion)
-                                           int depth) {
+std::vector<Step> ScriptParser::read_steps(
+    const YAML::Node& node,  // NOLINT(misc-no-recursion): bounded
+    int depth) {
   std::vector<Step> steps;
   if (!in_.list(node, "steps")) return steps;
   for (const YAML::Node& item : node) {
@@ -155,8 +156,9 @@ std::vector<Step> ScriptParser::read_steps(const YAML::Node& node,  // NOLINT(mi
   return steps;
 }
 
-std::optional<Step> ScriptParser::read_step(const YAML::Node& node,  // NOLINT(misc-no-recursion)
-                                            int depth) {
+std::optional<Step> ScriptParser::read_step(
+    const YAML::Node& node,  // NOLINT(misc-no-recursion): bounded
+    int depth) {
   if (node.IsScalar()) return read_bare(node);
   if (!node.IsMap() || node.size() != 1) {
     in_.problem(node, "a step is one word or one \"name: value\"",
@@ -176,7 +178,7 @@ std::optional<Step> ScriptParser::read_bare(const YAML::Node& node) {
   return HeadStep{};
 }
 
-std::optional<Step> ScriptParser::read_named(  // NOLINT(misc-no-recursion)
+std::optional<Step> ScriptParser::read_named(  // NOLINT(misc-no-recursion): bounded
     const std::string& name, const YAML::Node& value, int depth) {
   if (name == "wait") {
     const std::optional<Duration> wait = in_.duration(value, std::string_view("wait"));
@@ -298,8 +300,9 @@ std::optional<Step> ScriptParser::read_tokens(const YAML::Node& node) {
   return tokens;
 }
 
-std::optional<Step> ScriptParser::read_repeat(const YAML::Node& node,  // NOLINT(misc-no-recursion)
-                                              int depth) {
+std::optional<Step> ScriptParser::read_repeat(
+    const YAML::Node& node,  // NOLINT(misc-no-recursion): bounded
+    int depth) {
   if (depth == kDepthMax) {
     in_.problem(node, fmt::format("repeat goes at most {} deep", kDepthMax));
     return std::nullopt;

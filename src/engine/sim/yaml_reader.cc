@@ -131,7 +131,7 @@ void write_scalar(const YAML::Node& node, JsonWriter& out) {
 }
 
 // Depth is bounded by yaml-cpp's own limit on nesting.
-void write_json(const YAML::Node& node, JsonWriter& out) {  // NOLINT(misc-no-recursion)
+void write_json(const YAML::Node& node, JsonWriter& out) {  // NOLINT(misc-no-recursion): bounded
   switch (node.Type()) {
     case YAML::NodeType::Map:
       out.begin_object();
