@@ -77,6 +77,7 @@ TEST(Validity, DoesNotBlameTheClientForTheConnectionsOwnSetUp) {
   for (RequestRecord& r : run.ledger.requests) {
     r.reused = false;
     r.tcp = 5ms;
+    r.admitted = r.scheduled + 5ms;
     r.send_start = r.scheduled + 5ms;
   }
   const Measurement m = measure(run.ledger, run.spec);

@@ -89,12 +89,7 @@ LagSummary receive_lags(const Ledger& ledger) {
 
 MaybeTime send_lag(const RequestRecord& record) {
   if (!record.send_start) return std::nullopt;
-  RunTime ready = std::max(record.scheduled, record.admitted.value_or(record.scheduled));
-  if (!record.reused) {
-    for (const MaybeTime& part : {record.dns, record.tcp, record.tls}) {
-      ready += part.value_or(RunTime{0});
-    }
-  }
+  const RunTime ready = std::max(record.scheduled, record.admitted.value_or(record.scheduled));
   return std::max(RunTime{0}, *record.send_start - ready);
 }
 

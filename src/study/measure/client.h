@@ -12,8 +12,8 @@
 
 namespace assay {
 
-/// Time from when a request could go (the later of scheduled and admitted) to its first send(),
-/// without the set-up of its own connection. Null where it was never sent.
+/// Time from when a request could go (the later of scheduled and admitted) to its first send().
+/// A connection of its own is open when it is admitted. Null where it was never sent.
 MaybeTime send_lag(const RequestRecord& record);
 
 /// Percentiles in us of lags in ns.
