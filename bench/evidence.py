@@ -7,7 +7,7 @@ import struct
 
 
 def read_truth(path):
-    """request id -> (instant at which the request was read, send instants), CLOCK_MONOTONIC in ns."""
+    """request id -> (instant the request was read, send instants), CLOCK_MONOTONIC in ns."""
     data = pathlib.Path(path).read_bytes()
     if data[:8] != b"ASAYTRU1":
         raise ValueError(f"{path} is no truth file")
@@ -43,8 +43,8 @@ def read_ledger(path):
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as ledger:
         (start,) = ledger.execute(
             "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'start_monotonic_ns'").fetchone()
-        rows = ledger.execute("SELECT request_id, scheduled_ns, send_start_ns, first_token_ns, chunks"
-                              " FROM request WHERE first_token_ns IS NOT NULL").fetchall()
+        rows = ledger.execute("SELECT request_id, scheduled_ns, send_start_ns, first_token_ns,"
+                              " chunks FROM request WHERE first_token_ns IS NOT NULL").fetchall()
     return [{"request_id": name, "scheduled": start + scheduled, "send_start": start + sent,
              "first_token": start + first,
              "chunks": [start + at for at in chunk_instants(chunks, scheduled)]}

@@ -45,6 +45,7 @@ Case read_case(const fs::path& path) {
     stop(fmt::format("{}: a case needs the keys case and expect", path.string()));
   }
   read.about = root["case"].Scalar();
+  for (const YAML::Node& flag : root["run"]) read.run.push_back(flag.Scalar());
   for (const auto& entry : root["expect"]) {
     read.expect[entry.first.Scalar()] = entry.second.IsNull() ? "null" : entry.second.Scalar();
   }

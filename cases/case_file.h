@@ -16,6 +16,7 @@ struct Case {
   std::string name;   // of the file, without folder and ending
   std::string about;  // what it shows
   Script script;
+  std::vector<std::string> run;               // flags of `assay run`; cases/load only
   std::map<std::string, std::string> expect;  // key to value as text; "null" is null
 };
 

@@ -125,7 +125,7 @@ Playback playback_of(const Case& one) {
   return compose(one.script.replies.front(), asked);
 }
 
-class StreamCase : public testing::TestWithParam<Case> {
+class MemoryCase : public testing::TestWithParam<Case> {
  protected:
   /// What differs when the reply comes as `sends`; reads are not compared where we tore them.
   enum class Reads { kAsSent, kTorn };
@@ -144,11 +144,11 @@ class StreamCase : public testing::TestWithParam<Case> {
   Playback playback_ = playback_of(GetParam());
 };
 
-TEST_P(StreamCase, GivesTheExpectedRecord) {
+TEST_P(MemoryCase, GivesTheExpectedRecord) {
   EXPECT_EQ(played(playback_.sends, Reads::kAsSent), "");
 }
 
-TEST_P(StreamCase, GivesTheSameRecordTornAnywhere) {
+TEST_P(MemoryCase, GivesTheSameRecordTornAnywhere) {
   const std::size_t size = playback_.wire().size();
   EXPECT_EQ(played(bytewise(playback_.sends), Reads::kTorn), "") << "byte by byte";
   // Long streams repeat themselves: the cuts are spread then, with a step that shares no factor
@@ -159,7 +159,7 @@ TEST_P(StreamCase, GivesTheSameRecordTornAnywhere) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, StreamCase, testing::ValuesIn(read_cases("cases/stream")),
+INSTANTIATE_TEST_SUITE_P(All, MemoryCase, testing::ValuesIn(read_cases("cases/stream")),
                          [](const auto& one) { return one.param.name; });
 
 }  // namespace

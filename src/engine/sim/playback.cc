@@ -91,7 +91,8 @@ class Composer {
 // A placeholder as wide as any length, replaced once the body's size is known.
 constexpr std::string_view kLengthUnknown = "@@@@@@@@@@@@@@@@@@@";
 
-void Composer::run(const std::vector<Step>& steps) {  // NOLINT(misc-no-recursion): depth is bounded
+// NOLINTNEXTLINE(misc-no-recursion): depth is bounded by the script parser
+void Composer::run(const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     if (playback_.last) return;
     if (const auto* s = std::get_if<WaitStep>(&step)) wait(s->wait);

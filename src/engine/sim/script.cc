@@ -56,8 +56,10 @@ class ScriptParser {
 };
 
 std::expected<Script, Errors> ScriptParser::parse(const YAML::Node& root) {
-  // A case file holds the script together with what is expected of it; `case` and `expect` are its.
-  if (in_.map(root, "a script", {"script", "model", "connections", "replies", "case", "expect"})) {
+  // A case file holds the script together with what is expected of it; `case`, `run` and `expect`
+  // are its.
+  if (in_.map(root, "a script",
+              {"script", "model", "connections", "replies", "case", "expect", "run"})) {
     std::int64_t version = 0;
     in_.whole(root, "script", 1, version);
     if (version != 1) {
@@ -141,9 +143,8 @@ void ScriptParser::read_style(const YAML::Node& node, SseStyle& style) {
   in_.text(node, "comment", style.comment);
 }
 
-std::vector<Step> ScriptParser::read_steps(
-    const YAML::Node& node,  // NOLINT(misc-no-recursion): bounded
-    int depth) {
+// NOLINTNEXTLINE(misc-no-recursion): depth is bounded by kDepthMax
+std::vector<Step> ScriptParser::read_steps(const YAML::Node& node, int depth) {
   std::vector<Step> steps;
   if (!in_.list(node, "steps")) return steps;
   for (const YAML::Node& item : node) {
@@ -156,9 +157,8 @@ std::vector<Step> ScriptParser::read_steps(
   return steps;
 }
 
-std::optional<Step> ScriptParser::read_step(
-    const YAML::Node& node,  // NOLINT(misc-no-recursion): bounded
-    int depth) {
+// NOLINTNEXTLINE(misc-no-recursion): depth is bounded by kDepthMax
+std::optional<Step> ScriptParser::read_step(const YAML::Node& node, int depth) {
   if (node.IsScalar()) return read_bare(node);
   if (!node.IsMap() || node.size() != 1) {
     in_.problem(node, "a step is one word or one \"name: value\"",
@@ -178,8 +178,9 @@ std::optional<Step> ScriptParser::read_bare(const YAML::Node& node) {
   return HeadStep{};
 }
 
-std::optional<Step> ScriptParser::read_named(  // NOLINT(misc-no-recursion): bounded
-    const std::string& name, const YAML::Node& value, int depth) {
+// NOLINTNEXTLINE(misc-no-recursion): depth is bounded by kDepthMax
+std::optional<Step> ScriptParser::read_named(const std::string& name, const YAML::Node& value,
+                                             int depth) {
   if (name == "wait") {
     const std::optional<Duration> wait = in_.duration(value, std::string_view("wait"));
     return wait ? std::optional<Step>(WaitStep{*wait}) : std::nullopt;
@@ -300,9 +301,8 @@ std::optional<Step> ScriptParser::read_tokens(const YAML::Node& node) {
   return tokens;
 }
 
-std::optional<Step> ScriptParser::read_repeat(
-    const YAML::Node& node,  // NOLINT(misc-no-recursion): bounded
-    int depth) {
+// NOLINTNEXTLINE(misc-no-recursion): depth is bounded by kDepthMax
+std::optional<Step> ScriptParser::read_repeat(const YAML::Node& node, int depth) {
   if (depth == kDepthMax) {
     in_.problem(node, fmt::format("repeat goes at most {} deep", kDepthMax));
     return std::nullopt;

@@ -130,8 +130,8 @@ void write_scalar(const YAML::Node& node, JsonWriter& out) {
   }
 }
 
-// Depth is bounded by yaml-cpp's own limit on nesting.
-void write_json(const YAML::Node& node, JsonWriter& out) {  // NOLINT(misc-no-recursion): bounded
+// NOLINTNEXTLINE(misc-no-recursion): depth is bounded by yaml-cpp's own limit on nesting
+void write_json(const YAML::Node& node, JsonWriter& out) {
   switch (node.Type()) {
     case YAML::NodeType::Map:
       out.begin_object();
