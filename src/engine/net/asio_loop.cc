@@ -48,7 +48,11 @@ Loop::TimerId AsioLoop::at(Instant when, Task task) {
   return id;
 }
 
-void AsioLoop::cancel(TimerId id) { core_->timers.cancel(id); }
+void AsioLoop::cancel(TimerId id) {
+  core_->timers.cancel(id);
+  // The last timer gone: else the wait for it would keep run() up until its instant.
+  if (core_->armed && !core_->timers.next()) arm();
+}
 
 void AsioLoop::run() {
   core_->context.restart();
@@ -86,7 +90,11 @@ void AsioLoop::run_due() {
     while (next && now < *next && *next - now <= kSpin) now = clocks_.now();
   }
   // Only what was due on entry: a task that asks for "now" again must not starve the sockets.
-  while (const Task task = core_->timers.take_due(now)) task();
+  while (!core_->context.stopped()) {
+    const Task task = core_->timers.take_due(now);
+    if (!task) break;
+    task();
+  }
   core_->running_due = false;
   arm();
 }

@@ -33,6 +33,9 @@ namespace {
 using Descriptor =
     boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
 
+/// One stream that is faster than we read must not keep the timers of the others waiting.
+constexpr int kReadsPerTurn = 16;
+
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
 void switch_on(int fd, int level, int option) {
@@ -81,7 +84,10 @@ struct Socket::Core {
   }
   void finish_connect();
   void wait_read();
-  void read_once();
+  void on_readable();
+  /// True: there may be more to read. False: the socket is empty for now, or at its end.
+  bool read_once();
+  void end_after_reading(std::error_code error);
   void write_some();
   void end(std::error_code error, Instant at);
   void shut();
@@ -92,6 +98,7 @@ struct Socket::Core {
   std::string_view unsent;
   Instant floor{};  // no stamp of this socket may lie before it
   bool send_started = false;
+  bool send_failed = false;
   int references = 0;  // one thread: no atomic needed
 };
 
@@ -104,7 +111,9 @@ Socket::Socket(AsioLoop& loop, SocketHandler& handler) : core_(new Core(loop, ha
 
 Socket::~Socket() { close(); }
 
-bool Socket::open() const { return core_->handler != nullptr && core_->descriptor.is_open(); }
+bool Socket::open() const {
+  return core_->handler != nullptr && core_->descriptor.is_open() && !core_->send_failed;
+}
 
 void Socket::connect(const Address& address) {
   const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -181,29 +190,35 @@ void Socket::Core::end(std::error_code error, Instant at) {
 void Socket::Core::wait_read() {
   descriptor.async_wait(Descriptor::wait_read, [core = boost::intrusive_ptr<Core>(this)](
                                                    const boost::system::error_code& error) {
-    if (!error && core->handler != nullptr) core->read_once();
+    if (!error && core->handler != nullptr) core->on_readable();
   });
 }
 
-void Socket::Core::read_once() {
-  char* const buffer = loop.read_buffer();
-  for (;;) {
-    const Received received = receive(descriptor.native_handle(), buffer, AsioLoop::kReadSize);
-    if (received.size < 0 && errno == EAGAIN) break;
-    // Both clocks right after the read: the stamp's age is measured here and nowhere else.
-    const std::error_code error = received.size < 0 ? last_error() : std::error_code();
-    const Instant now = loop.now();
-    if (received.size <= 0) return end(error, now);
-    std::optional<std::int64_t> kernel = received.stamp_real_ns;
-    if (kernel) kernel = loop.clocks().shown(*kernel);
-    const Stamp stamp = map_by_age(kernel, loop.clocks().real_now().ns, now, floor);
-    floor = stamp.at;
-    handler->on_read({buffer, static_cast<std::size_t>(received.size)}, stamp);
-    if (handler == nullptr) return;
-    // A short read emptied the socket; asking again would cost a system call to learn it.
-    if (static_cast<std::size_t>(received.size) < AsioLoop::kReadSize) break;
+void Socket::Core::on_readable() {
+  for (int i = 0; i < kReadsPerTurn; ++i) {
+    if (!read_once()) break;
   }
-  wait_read();
+  if (handler != nullptr) wait_read();
+}
+
+bool Socket::Core::read_once() {
+  char* const buffer = loop.read_buffer();
+  const Received received = receive(descriptor.native_handle(), buffer, AsioLoop::kReadSize);
+  if (received.size < 0 && errno == EAGAIN) return false;
+  // Both clocks right after the read: the stamp's age is measured here and nowhere else.
+  const std::error_code error = received.size < 0 ? last_error() : std::error_code();
+  const Instant now = loop.now();
+  if (received.size <= 0) {
+    end(error, now);
+    return false;
+  }
+  std::optional<std::int64_t> kernel = received.stamp_real_ns;
+  if (kernel) kernel = loop.clocks().shown(*kernel);
+  const Stamp stamp = map_by_age(kernel, loop.clocks().real_now().ns, now, floor);
+  floor = stamp.at;
+  handler->on_read({buffer, static_cast<std::size_t>(received.size)}, stamp);
+  // A short read emptied the socket; asking again would cost a system call to learn it.
+  return handler != nullptr && static_cast<std::size_t>(received.size) == AsioLoop::kReadSize;
 }
 
 void Socket::Core::write_some() {
@@ -225,19 +240,23 @@ void Socket::Core::write_some() {
       return;
     }
     if (n < 0) {
-      // Not from inside send(): the caller is not ready for an end yet. A server may have answered
-      // and closed before it read everything, so what it said is read first.
+      // Not from inside send(): the caller is not ready for an end yet.
       const std::error_code error = last_error();
       unsent = {};
-      loop.post([keep, error] {
-        if (keep->handler != nullptr) keep->read_once();
-        if (keep->handler != nullptr) keep->end(error, keep->loop.now());
-      });
+      send_failed = true;
+      loop.post([keep, error] { keep->end_after_reading(error); });
       return;
     }
     unsent.remove_prefix(static_cast<std::size_t>(n));
     if (unsent.empty()) handler->on_sent(before);
   }
+}
+
+/// A server may have answered and closed before it read everything: what it said is read first.
+void Socket::Core::end_after_reading(std::error_code error) {
+  while (handler != nullptr && read_once()) {
+  }
+  if (handler != nullptr) end(error, loop.now());
 }
 
 }  // namespace assay
