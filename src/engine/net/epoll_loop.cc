@@ -126,7 +126,11 @@ void EpollLoop::run_timers() {
     while (now < *next && *next - now <= kSpin) now = clocks_.now();
   }
   // Only what was due on entry: a task that asks for "now" again must not starve the sockets.
-  while (const Task task = timers_.take_due(now)) task();
+  while (const Task task = timers_.take_due(now)) {
+    task();
+    const std::scoped_lock lock(mutex_);
+    if (stop_) return;
+  }
 }
 
 void EpollLoop::arm() {

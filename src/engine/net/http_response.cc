@@ -41,7 +41,10 @@ bool HttpResponseDecoder::feed(std::string_view bytes, HttpResponseSink& sink) {
       case State::kFailed:
         return false;
       case State::kDone:
-        return fail("bytes after the end of the response");
+        // The response stands, however the bytes were torn; only the connection is spoilt.
+        keep_alive_ = false;
+        error_ = "bytes after the end of the response";
+        return false;
       case State::kCloseBody:
         sink.on_body(bytes);
         return true;
@@ -61,7 +64,12 @@ bool HttpResponseDecoder::feed(std::string_view bytes, HttpResponseSink& sink) {
       default: {
         std::string_view line;
         const Line got = take_line(bytes, line);
-        if (got == Line::kTooLong) return fail(fmt::format("header lines over {} bytes", kHeadMax));
+        if (got == Line::kTooLong) {
+          const bool of_chunk = state_ == State::kChunkSize || state_ == State::kChunkEnd;
+          return fail(fmt::format("{} over {} bytes",
+                                  of_chunk ? "the line of a chunk size is" : "the header lines are",
+                                  kHeadMax));
+        }
         if (got == Line::kMore) return true;
         const bool ok = on_line(line, sink);
         line_.clear();
@@ -112,7 +120,11 @@ bool HttpResponseDecoder::on_line(std::string_view line, HttpResponseSink& sink)
   switch (state_) {
     case State::kStatusLine:
       // One empty line before a status line is tolerated, as RFC 9112 2.2 asks of robust parsers.
-      return line.empty() || on_status_line(line);
+      if (line.empty() && head_bytes_ == 0) {
+        head_bytes_ = 1;
+        return true;
+      }
+      return on_status_line(line);
     case State::kHeader:
       head_bytes_ += line.size();
       return line.empty() ? on_head_end(sink) : on_header(line);
@@ -156,7 +168,8 @@ bool HttpResponseDecoder::on_header(std::string_view line) {
   if (colon == std::string_view::npos || colon == 0) {
     return fail(fmt::format("no header line: '{}'", excerpt(line)));
   }
-  const std::string_view name = line.substr(0, colon);
+  // A blank before the colon is wrong, but a header that is overlooked for it would be worse.
+  const std::string_view name = trim(line.substr(0, colon));
   const std::string_view value = trim(line.substr(colon + 1));
   if (equal_ignoring_case(name, "content-length")) {
     std::uint64_t length = 0;
@@ -178,7 +191,7 @@ bool HttpResponseDecoder::on_header(std::string_view line) {
     }
   } else if (equal_ignoring_case(name, "connection")) {
     for (const std::string_view token : split(value, ',')) {
-      if (equal_ignoring_case(trim(token), "close")) keep_alive_ = false;
+      if (equal_ignoring_case(trim(token), "close")) close_asked_ = true;
       if (equal_ignoring_case(trim(token), "keep-alive")) keep_alive_ = true;
     }
   } else if (equal_ignoring_case(name, "content-encoding")) {
@@ -203,6 +216,7 @@ bool HttpResponseDecoder::on_head_end(HttpResponseSink& sink) {
     return true;
   }
   head_bytes_ = 0;
+  if (close_asked_) keep_alive_ = false;
   if (status_ == 204 || status_ == 304) {
     state_ = State::kDone;
   } else if (chunked_) {

@@ -31,11 +31,12 @@ class HttpResponseSink {
 
 class HttpResponseDecoder {
  public:
-  static constexpr std::size_t kHeadMax =
-      64 * 1024;  // all header lines together; trailers likewise
+  /// Bound of all header lines together; of the trailers likewise.
+  static constexpr std::size_t kHeadMax = 64 * 1024;
 
   /// False when the bytes are not HTTP or go over a bound: error() says why, and the decoder is of
-  /// no more use. Bytes after the end of a message are an error too: nobody asked for them.
+  /// no more use. Bytes after the end of a message are an error too, since nobody asked for them:
+  /// the message stays complete, the connection may not be used again.
   bool feed(std::string_view bytes, HttpResponseSink& sink);
   /// The peer closed. Ends a body that is delimited by the close; else false with error() set.
   bool finish(HttpResponseSink& sink);
@@ -79,6 +80,7 @@ class HttpResponseDecoder {
   bool chunked_ = false;
   bool has_length_ = false;
   bool keep_alive_ = true;
+  bool close_asked_ = false;  // wins over keep-alive
   std::string content_type_, server_, location_;
   std::string error_;
 };

@@ -79,7 +79,9 @@ struct Socket::Core final : Watcher {
   void on_ready(std::uint32_t events) override;
   void finish_connect();
   void fail_connect(std::error_code error);
-  void read_once();
+  /// True: there may be more to read. False: the socket is empty for now, or at its end.
+  bool read_once();
+  void end_after_reading(std::error_code error);
   void write_some();
   void end(std::error_code error, Instant at);
   void shut();
@@ -91,6 +93,7 @@ struct Socket::Core final : Watcher {
   std::string_view unsent;
   Instant floor{};  // no stamp of this socket may lie before it
   bool send_started = false;
+  bool send_failed = false;
   bool waits_for_room = false;
 };
 
@@ -98,7 +101,7 @@ Socket::Socket(EpollLoop& loop, SocketHandler& handler) : core_(new Core(loop, h
 
 Socket::~Socket() { close(); }
 
-bool Socket::open() const { return core_->handler != nullptr && core_->descriptor >= 0; }
+bool Socket::open() const { return core_->handler != nullptr && core_->descriptor >= 0 && !core_->send_failed; }
 
 void Socket::Core::open(int fd, State with, std::uint32_t events) {
   descriptor = fd;
@@ -139,6 +142,7 @@ void Socket::Core::on_ready(std::uint32_t events) {
     write_some();
     if (handler == nullptr) return;
   }
+  // One read a turn: what is left wakes us again, and no fast stream keeps the others waiting.
   if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read_once();
 }
 
@@ -189,24 +193,23 @@ void Socket::Core::end(std::error_code error, Instant at) {
   if (last != nullptr) last->on_closed(error, at);
 }
 
-void Socket::Core::read_once() {
+bool Socket::Core::read_once() {
   char* const buffer = loop.read_buffer();
-  for (;;) {
-    const Received received = receive(descriptor, buffer, EpollLoop::kReadSize);
-    if (received.size < 0 && errno == EAGAIN) return;
-    // Both clocks right after the read: the stamp's age is measured here and nowhere else.
-    const std::error_code error = received.size < 0 ? last_error() : std::error_code();
-    const Instant now = loop.now();
-    if (received.size <= 0) return end(error, now);
-    std::optional<std::int64_t> kernel = received.stamp_real_ns;
-    if (kernel) kernel = loop.clocks().shown(*kernel);
-    const Stamp stamp = map_by_age(kernel, loop.clocks().real_now().ns, now, floor);
-    floor = stamp.at;
-    handler->on_read({buffer, static_cast<std::size_t>(received.size)}, stamp);
-    if (handler == nullptr) return;
-    // A short read emptied the socket; asking again would cost a system call to learn it.
-    if (static_cast<std::size_t>(received.size) < EpollLoop::kReadSize) return;
+  const Received received = receive(descriptor, buffer, EpollLoop::kReadSize);
+  if (received.size < 0 && errno == EAGAIN) return false;
+  // Both clocks right after the read: the stamp's age is measured here and nowhere else.
+  const std::error_code error = received.size < 0 ? last_error() : std::error_code();
+  const Instant now = loop.now();
+  if (received.size <= 0) {
+    end(error, now);
+    return false;
   }
+  std::optional<std::int64_t> kernel = received.stamp_real_ns;
+  if (kernel) kernel = loop.clocks().shown(*kernel);
+  const Stamp stamp = map_by_age(kernel, loop.clocks().real_now().ns, now, floor);
+  floor = stamp.at;
+  handler->on_read({buffer, static_cast<std::size_t>(received.size)}, stamp);
+  return handler != nullptr;
 }
 
 void Socket::Core::write_some() {
@@ -226,14 +229,11 @@ void Socket::Core::write_some() {
       return;
     }
     if (n < 0) {
-      // Not from inside send(): the caller is not ready for an end yet. A server may have answered
-      // and closed before it read everything, so what it said is read first.
+      // Not from inside send(): the caller is not ready for an end yet.
       const std::error_code error = last_error();
       unsent = {};
-      loop.post([keep, error] {
-        if (keep->handler != nullptr) keep->read_once();
-        if (keep->handler != nullptr) keep->end(error, keep->loop.now());
-      });
+      send_failed = true;
+      loop.post([keep, error] { keep->end_after_reading(error); });
       return;
     }
     unsent.remove_prefix(static_cast<std::size_t>(n));
@@ -242,6 +242,13 @@ void Socket::Core::write_some() {
     waits_for_room = false;
     handler->on_sent(before);
   }
+}
+
+/// A server may have answered and closed before it read everything: what it said is read first.
+void Socket::Core::end_after_reading(std::error_code error) {
+  while (handler != nullptr && read_once()) {
+  }
+  if (handler != nullptr) end(error, loop.now());
 }
 
 }  // namespace assay

@@ -49,6 +49,7 @@ class Socket {
   /// Closes with a reset instead of an orderly end.
   void reset();
 
+  /// Connected or on the way to it, and no send has failed: may it carry another message?
   [[nodiscard]] bool open() const;
 
  private:

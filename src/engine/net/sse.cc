@@ -39,7 +39,8 @@ bool SseDecoder::feed(std::string_view bytes, SseSink& sink) {
       }
     }
     const std::size_t size = find_line_end(bytes);
-    if (line_.size() + data_.size() + size > kEventMax) return false;
+    const std::size_t held = in_place_ ? data_view_.size() : data_.size();
+    if (line_.size() + held + size > kEventMax) return false;
     if (size == bytes.size()) {
       line_.append(bytes);
       break;

@@ -48,23 +48,27 @@ bool ReplyDecoder::feed(std::string_view bytes, const Stamp& stamp) {
 bool ReplyDecoder::finish() { return http_.finish(*this) && error_.empty(); }
 
 void ReplyDecoder::on_head(const HttpHead& head) {
+  if (sink_ == nullptr) return;
   sink_->on_status(head.status, head.server);
   if (head.status >= 200 && head.status < 300) return;
   kind_ = Body::kError;
-  if (head.status >= 300 && head.status < 400) {
-    body_ = fmt::format("a redirect to '{}', which is not followed: give that URL instead",
-                        head.location);
+  if (head.status >= 300 && head.status < 400 && !head.location.empty()) {
+    kind_ = Body::kRedirect;
+    body_ = fmt::format("a redirect, which is not followed: give this URL instead: {}",
+                        head.location.substr(0, kErrorBodyMax));
   }
 }
 
 void ReplyDecoder::on_body(std::string_view bytes) {
+  if (kind_ == Body::kRedirect || !error_.empty()) return;  // its own text says less
   if (kind_ == Body::kUnknown) {
-    // Content types lie; the first byte tells an event stream from an object.
+    // Content types lie; the first byte that is no blank tells an event stream from an object.
     const std::string_view seen = trim(bytes);
-    if (seen.empty()) return;
-    kind_ = seen.front() == '{' || seen.front() == '[' ? Body::kWhole : Body::kStream;
+    if (!seen.empty()) {
+      kind_ = seen.front() == '{' || seen.front() == '[' ? Body::kWhole : Body::kStream;
+    }
   }
-  if (kind_ == Body::kStream) {
+  if (kind_ == Body::kStream || kind_ == Body::kUnknown) {
     if (!sse_.feed(bytes, *this)) {
       error_ = fmt::format("an event of the stream has over {} bytes", SseDecoder::kEventMax);
     }
@@ -76,12 +80,13 @@ void ReplyDecoder::on_body(std::string_view bytes) {
 
 void ReplyDecoder::on_message_end() {
   if (kind_ == Body::kWhole) hand_over_whole();
-  if (kind_ != Body::kError) return;
+  if (sink_ == nullptr || (kind_ != Body::kError && kind_ != Body::kRedirect)) return;
   const TokenEvent event = dialect_.decode_error_body(body_);
   sink_->on_error_body(event.error_code, event.error_text);
 }
 
 void ReplyDecoder::hand_over_whole() {
+  if (sink_ == nullptr) return;
   const std::size_t size = body_.size();
   body_.append(SseDecoder::kPadding, ' ');
   TokenEvent event = dialect_.decode({}, std::string_view(body_).substr(0, size));
@@ -92,6 +97,7 @@ void ReplyDecoder::hand_over_whole() {
 }
 
 void ReplyDecoder::on_sse_event(std::string_view type, std::string_view data) {
+  if (sink_ == nullptr) return;
   const TokenEvent event = dialect_.decode(type, data);
   end_seen_ = end_seen_ || event.end;
   sink_->on_event(event, stamp_);
@@ -148,8 +154,9 @@ void HttpChannel::send(std::string_view wire, ReplySink& sink) {
 
 void HttpChannel::cancel() {
   sink_ = nullptr;
+  decoder_.mute();
   reusable_ = false;
-  loop_.cancel(end_timer_);
+  loop_.cancel(std::exchange(end_timer_, 0));
   if (socket_) socket_->close();
 }
 
@@ -168,7 +175,9 @@ void HttpChannel::on_read(std::string_view bytes, const Stamp& stamp) {
     return;
   }
   sink_->on_read(stamp, static_cast<std::int64_t>(bytes.size()));
-  if (!decoder_.feed(bytes, stamp)) return end(ReplyEnd::kProtocol, stamp.at, decoder_.error());
+  const bool ok = decoder_.feed(bytes, stamp);
+  if (sink_ == nullptr) return;  // cancelled by one of its callbacks
+  if (!ok) return end(ReplyEnd::kProtocol, stamp.at, decoder_.error());
   if (decoder_.complete()) return end(ReplyEnd::kComplete, stamp.at, {});
   if (decoder_.end_seen() && end_timer_ == 0) {
     end_seen_at_ = stamp.at;
@@ -189,7 +198,9 @@ void HttpChannel::on_closed(std::error_code error, Instant at) {
     return;
   }
   const bool started = decoder_.started();  // before finish(), which may call it failed
-  if (!error && decoder_.finish()) return end(ReplyEnd::kComplete, at, {});
+  const bool whole = !error && decoder_.finish();
+  if (sink_ == nullptr) return;  // cancelled by one of its callbacks
+  if (whole) return end(ReplyEnd::kComplete, at, {});
   if (error || !started) {
     return end(ReplyEnd::kReset, at,
                error ? error.message() : "the connection closed before a response");

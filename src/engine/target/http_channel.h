@@ -33,6 +33,8 @@ class ReplyDecoder final : private HttpResponseSink, private SseSink {
   bool feed(std::string_view bytes, const Stamp& stamp);
   /// The peer closed: true when that is how this reply was to end.
   bool finish();
+  /// No further call to the sink, also when called from inside one.
+  void mute() { sink_ = nullptr; }
 
   [[nodiscard]] bool complete() const { return http_.complete(); }
   [[nodiscard]] bool started() const { return http_.started(); }
@@ -44,7 +46,7 @@ class ReplyDecoder final : private HttpResponseSink, private SseSink {
  private:
   static constexpr std::size_t kErrorBodyMax = 8 * 1024;
   static constexpr std::size_t kWholeBodyMax = 64 * 1024 * 1024;
-  enum class Body : std::uint8_t { kUnknown, kStream, kWhole, kError };
+  enum class Body : std::uint8_t { kUnknown, kStream, kWhole, kError, kRedirect };
 
   void on_head(const HttpHead& head) override;
   void on_body(std::string_view bytes) override;
@@ -53,7 +55,7 @@ class ReplyDecoder final : private HttpResponseSink, private SseSink {
   void hand_over_whole();
 
   OpenAiDecoder& dialect_;
-  ReplySink* sink_ = nullptr;
+  ReplySink* sink_ = nullptr;  // null: muted
   HttpResponseDecoder http_;
   SseDecoder sse_;
   Stamp stamp_;

@@ -60,11 +60,12 @@ class NullChannel final : public Channel {
     const Stamp stamp{now, now, StampSource::kKernel};
     if (tokens_sent_ == 0) sink_->on_status(200, "null");
     do {
-      sink_->on_read(stamp, 1);
+      if (sink_ != nullptr) sink_->on_read(stamp, 1);
       TokenEvent event;
       event.text = "x";
       event.tokens = 1;
-      sink_->on_event(event, stamp);
+      if (sink_ != nullptr) sink_->on_event(event, stamp);
+      if (sink_ == nullptr) return;  // cancelled by one of its callbacks
       ++tokens_sent_;
     } while (timing_.gap.count() == 0 && tokens_sent_ < tokens_left_);
     if (tokens_sent_ < tokens_left_) {
@@ -77,7 +78,8 @@ class NullChannel final : public Channel {
     last.end = true;
     last.usage.output = tokens_sent_;
     sink_->on_event(last, stamp);
-    std::exchange(sink_, nullptr)->on_end(ReplyEnd::kComplete, now, {});
+    ReplySink* const sink = std::exchange(sink_, nullptr);
+    if (sink != nullptr) sink->on_end(ReplyEnd::kComplete, now, {});
   }
 
   Loop& loop_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,12 +72,24 @@ void merge(Keys& keys, const Keys& user) {
   }
 }
 
+/// Servers refuse stream_options without a stream: where the user's body turned the stream off,
+/// ours go with it.
+void drop_idle_stream_options(Keys& keys, const Keys& user) {
+  const auto value_of = [](const Keys& in, std::string_view key) {
+    const auto found = std::ranges::find(in, key, &Keys::value_type::first);
+    return found == in.end() ? std::string_view() : std::string_view(found->second);
+  };
+  if (value_of(keys, "stream") == "true" || !value_of(user, "stream_options").empty()) return;
+  std::erase_if(keys, [](const auto& key) { return key.first == "stream_options"; });
+}
+
 }  // namespace
 
 Result<OpenAiBody> OpenAiBody::create(const OpenAiRequestOptions& options) {
   Keys keys = own_keys(options);
   const Keys user = TRY(user_keys(options.body));
   merge(keys, user);
+  drop_idle_stream_options(keys, user);
   OpenAiBody body;
   std::string text = "{";
   for (const auto& [key, raw] : keys) {
@@ -94,7 +107,8 @@ Result<OpenAiBody> OpenAiBody::create(const OpenAiRequestOptions& options) {
     }
     text += rest;
     if (key == "n")
-      body.choices_ = static_cast<int>(std::max<std::int64_t>(1, parse_int(raw).value_or(1)));
+      body.choices_ = static_cast<int>(
+          std::clamp<std::int64_t>(parse_int(raw).value_or(1), 1, std::numeric_limits<int>::max()));
   }
   body.parts_.emplace_back(text + "}", Hole::kNone);
   return body;

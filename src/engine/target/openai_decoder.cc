@@ -25,7 +25,14 @@ using simdjson::SUCCESS;
     if (const error_code json_error_ = (expr); json_error_ != SUCCESS) return json_error_; \
   } while (false)
 
-constexpr std::size_t kExcerpt = 200;  // of a text that explains itself by no field
+/// The start of a text that explains itself by no field, cut between two characters.
+std::string_view excerpt(std::string_view text) {
+  constexpr std::size_t kExcerpt = 200;
+  if (text.size() <= kExcerpt) return text;
+  std::size_t size = kExcerpt;
+  for (int i = 0; i < 3 && (static_cast<unsigned char>(text[size]) & 0xc0U) == 0x80U; ++i) --size;
+  return text.substr(0, size);
+}
 
 bool is(od::raw_json_string key, std::string_view name) { return key.unsafe_is_equal(name); }
 
@@ -96,9 +103,8 @@ error_code count_elements(od::value value, std::uint32_t& count) {
 /// Reads one event into a TokenEvent. Texts of several choices or parts are joined in `joined`.
 class EventReader {
  public:
-  EventReader(TokenEvent& event, std::string& text, std::string& reasoning,
-              std::string& error_code_text)
-      : event_(event), text_(text), reasoning_(reasoning), code_(error_code_text) {}
+  EventReader(TokenEvent& event, std::string& text, std::string& reasoning)
+      : event_(event), text_(text), reasoning_(reasoning) {}
 
   error_code top(od::raw_json_string key, od::value value) {
     if (is(key, "choices")) return each_element(value, [this](od::value c) { return choice(c); });
@@ -286,13 +292,11 @@ class EventReader {
   }
 
   /// A code is a string or a number; either way a text for us.
-  error_code code(od::value value, std::string_view& out) {
+  static error_code code(od::value value, std::string_view& out) {
     od::json_type type{};
     JSON_TRY(value.type().get(type));
     if (type == od::json_type::string) return value.get_string().get(out);
-    if (type != od::json_type::number) return SUCCESS;
-    code_ = trim(value.raw_json_token());
-    out = code_;
+    if (type == od::json_type::number) out = trim(value.raw_json_token());
     return SUCCESS;
   }
 
@@ -309,16 +313,14 @@ class EventReader {
       field = piece;
       return;
     }
-    std::string both(field);
-    both += piece;
-    store = std::move(both);
+    if (field.data() != store.data()) store.assign(field);
+    store += piece;
     field = store;
   }
 
   TokenEvent& event_;
   std::string& text_;
   std::string& reasoning_;
-  std::string& code_;
   std::string_view reasoning_of_delta_;
   std::string_view loose_message_, loose_code_;
   std::uint32_t tokens_by_id_ = 0, tokens_by_logprob_ = 0;
@@ -346,7 +348,7 @@ struct OpenAiDecoder::Parser {
   }
 
   od::parser parser;
-  std::string text, reasoning, code, padded;
+  std::string text, reasoning, padded;
 };
 
 OpenAiDecoder::OpenAiDecoder() : parser_(std::make_unique<Parser>()) {}
@@ -362,17 +364,17 @@ TokenEvent OpenAiDecoder::decode(std::string_view type, std::string_view data) {
     return event;
   }
   if (bare.empty()) return event;  // some servers keep a stream alive so
-  EventReader reader(event, parser_->text, parser_->reasoning, parser_->code);
+  EventReader reader(event, parser_->text, parser_->reasoning);
   if (parser_->read(data, reader) == SUCCESS) {
     reader.finish();
-    if (event.error && event.error_text.empty()) event.error_text = bare.substr(0, kExcerpt);
+    if (event.error && event.error_text.empty()) event.error_text = excerpt(bare);
     return event;
   }
   // Nothing of a broken event is believed, except that it was named an error.
   TokenEvent broken;
   broken.error = type == "error";
   broken.malformed = !broken.error;
-  if (broken.error) broken.error_text = bare.substr(0, kExcerpt);
+  if (broken.error) broken.error_text = excerpt(bare);
   return broken;
 }
 
@@ -381,11 +383,11 @@ TokenEvent OpenAiDecoder::decode_error_body(std::string_view body) {
   parser_->padded.append(simdjson::SIMDJSON_PADDING, ' ');
   const std::string_view text = std::string_view(parser_->padded).substr(0, body.size());
   TokenEvent event;
-  EventReader reader(event, parser_->text, parser_->reasoning, parser_->code);
+  EventReader reader(event, parser_->text, parser_->reasoning);
   const bool json = parser_->read(text, reader) == SUCCESS;
   event.error = true;
   if (json) reader.finish();
-  if (event.error_text.empty()) event.error_text = trim(text).substr(0, kExcerpt);
+  if (event.error_text.empty()) event.error_text = excerpt(trim(text));
   return event;
 }
 

@@ -3,8 +3,8 @@
 // owns when a request goes and where its record lands; a Target owns bytes and connections.
 //
 // A Channel carries one request at a time: an HTTP/1.1 connection, or a seat at an in-process
-// engine. It lives on one Loop and calls its ReplySink from that loop only, never from inside the
-// call that started the work.
+// engine. It lives on one Loop and calls its ReplySink from that loop only. From inside send() come
+// on_send_start and, where the whole request went at once, on_sent; every other call comes later.
 #pragma once
 
 #include <cstdint>
