@@ -37,7 +37,7 @@ CREATE TABLE histogram(name TEXT, worker INTEGER, phase INTEGER, hdr BLOB) STRIC
 CREATE TABLE worker(
   id INTEGER PRIMARY KEY, busy_ns INTEGER, wall_ns INTEGER, requests INTEGER, reads INTEGER,
   events INTEGER, malformed INTEGER, kernel_stamps INTEGER, user_stamps INTEGER, connects INTEGER,
-  builder_stalls INTEGER, lost INTEGER) STRICT;
+  sent_again INTEGER, builder_stalls INTEGER, lost INTEGER) STRICT;
 CREATE TABLE event(t_ns INTEGER, kind TEXT, detail TEXT) STRICT;
 CREATE TABLE text(id INTEGER PRIMARY KEY, body TEXT) STRICT;
 )sql";
@@ -127,6 +127,7 @@ void each_column(R& r, Visit&& visit) {
   visit("kernel_stamps", r.kernel_stamps);
   visit("user_stamps", r.user_stamps);
   visit("connects", r.connects);
+  visit("sent_again", r.sent_again);
   visit("builder_stalls", r.builder_stalls);
   visit("lost", r.lost);
 }

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -77,7 +76,11 @@ PreparedRequest* RequestFeed::front() {
   return front == nullptr ? nullptr : front->get();
 }
 
-std::unique_ptr<PreparedRequest> RequestFeed::pop() { return ring_.pop(); }
+std::unique_ptr<PreparedRequest> RequestFeed::pop() {
+  std::unique_ptr<PreparedRequest> request = ring_.pop();
+  if (wanted_ && ring_.size() == ring_.capacity() / 2) wanted_();
+  return request;
+}
 
 bool RequestFeed::finished() {
   // closed_ first: what was pushed before the close is seen after it.
@@ -86,7 +89,9 @@ bool RequestFeed::finished() {
 
 FeedFiller::FeedFiller(const Spec& spec, const LoadPlan& plan, const RequestBuilder& builder,
                        std::vector<std::unique_ptr<RequestFeed>>& feeds)
-    : spec_(spec), plan_(plan), builder_(builder), feeds_(feeds) {}
+    : spec_(spec), plan_(plan), builder_(builder), feeds_(feeds) {
+  for (const auto& feed : feeds_) feed->on_wanted([this] { wanted_.release(); });
+}
 
 std::size_t FeedFiller::capacity(const Spec& spec, const LoadPlan& plan) {
   constexpr double kAheadSeconds = 2;
@@ -125,11 +130,12 @@ void FeedFiller::fill_closed(const std::stop_token& stop) {
 
 bool FeedFiller::push(std::size_t worker, std::unique_ptr<PreparedRequest> request,
                       const std::stop_token& stop) {
-  // A full feed is at least a second ahead, so looking again every millisecond is soon enough.
-  std::unique_lock lock(mutex_);
+  // The feeds wake us at half; the limit is for one that is never read again.
+  constexpr Duration kLookAgain = 50ms;
   while (!feeds_[worker]->push(request)) {
-    waiting_.wait_for(lock, stop, 1ms, [] { return false; });
+    const bool woken = wanted_.try_acquire_for(kLookAgain);
     if (stop.stop_requested()) return false;
+    static_cast<void>(woken);
   }
   return !stop.stop_requested();
 }

@@ -5,15 +5,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <semaphore>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/core/time.h"
@@ -77,6 +77,8 @@ class RequestFeed {
   /// Holds at most `capacity` requests. With `fill`, an empty feed builds its next request on the
   /// spot.
   explicit RequestFeed(std::size_t capacity, Fill fill = nullptr);
+  /// `wanted` is called by the consumer when the feed has fallen to half its capacity.
+  void on_wanted(std::function<void()> wanted) { wanted_ = std::move(wanted); }
 
   /// Consumer: the next request, null when none is ready yet, or none will come (finished()).
   PreparedRequest* front();
@@ -93,6 +95,7 @@ class RequestFeed {
  private:
   SpscRing<std::unique_ptr<PreparedRequest>> ring_;
   Fill fill_;
+  std::function<void()> wanted_;
   std::atomic<bool> closed_{false};
 };
 
@@ -117,8 +120,7 @@ class FeedFiller {
   LoadPlan plan_;
   const RequestBuilder& builder_;
   std::vector<std::unique_ptr<RequestFeed>>& feeds_;
-  std::mutex mutex_;
-  std::condition_variable_any waiting_;
+  std::counting_semaphore<> wanted_{0};
 };
 
 }  // namespace assay

@@ -69,12 +69,14 @@ void Exchange::on_send_start(Instant at) {
 void Exchange::on_sent(Instant at, std::int64_t bytes) {
   record_->sent = run_time(at);
   record_->bytes_out = bytes;
-  // The bytes are the kernel's now; a long stream need not carry its prompt along.
-  request_.reset();
+  // The bytes are the kernel's now; a long stream need not carry its prompt along. On a connection
+  // that was used before they may have to go out again.
+  if (!record_->reused) request_.reset();
 }
 
 void Exchange::on_read(const Stamp& stamp, std::int64_t bytes) {
   new_read_ = true;
+  request_.reset();
   ++record_->reads;
   record_->bytes_in += bytes;
   if (!record_->first_byte) record_->first_byte = run_time(stamp.at);
@@ -179,6 +181,8 @@ Outcome Exchange::judge(ReplyEnd end) const {
 }
 
 void Exchange::on_end(ReplyEnd end, Instant at, std::string_view detail) {
+  const bool unheard = end == ReplyEnd::kReset && record_->reads == 0 && request_ != nullptr;
+  if (unheard && owner_.send_again(*this, at)) return;
   record_->outcome = judge(end);
   if (record_->outcome != Outcome::kOk && record_->error_text.empty()) note_error({}, detail);
   if (whole_broken_ && record_->error_text.empty())

@@ -42,6 +42,9 @@ class ExchangeOwner {
  public:
   virtual ~ExchangeOwner() = default;
   virtual void on_exchange_end(Exchange& exchange, Instant at) = 0;
+  /// The connection closed before one byte of a response. True: the request goes out again on
+  /// another one.
+  virtual bool send_again(Exchange& exchange, Instant at) = 0;
 };
 
 class Exchange : public ReplySink {

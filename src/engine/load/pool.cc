@@ -42,16 +42,30 @@ Pool::Acquired Pool::acquire(Granted granted) {
   return {.seat = nullptr, .ticket = ticket, .refused = false};
 }
 
+Pool::Ticket Pool::acquire_again(Granted granted) {
+  const Ticket ticket = next_ticket_++;
+  waiting_.push_front({ticket, std::move(granted)});
+  open_wanted();
+  return ticket;
+}
+
+void Pool::note_unannounced_close(const Seat& seat) {
+  // A keep-alive timeout takes seconds; a server that closes by habit does so at once.
+  constexpr Duration kAtOnce = 100ms;
+  if (seat.used && loop_.now() - seat.free_since < kAtOnce) closes_after_reply_ = true;
+}
+
 void Pool::abandon(Ticket ticket) {
   std::erase_if(waiting_, [ticket](const Waiting& w) { return w.ticket == ticket; });
 }
 
-void Pool::release(Seat& seat) {
+void Pool::release(Seat& seat, Instant at) {
   CHECK(seat.busy, "connection {} is not busy", seat.id);
   seat.busy = false;
   seat.used = true;
+  seat.free_since = at;
   --busy_;
-  if (options_.mode == ConnectMode::kCold || !seat.channel->reusable()) {
+  if (options_.mode == ConnectMode::kCold || closes_after_reply_ || !seat.channel->reusable()) {
     drop(seat.id);
   } else {
     idle_.push_back(seat.id);
@@ -98,6 +112,7 @@ void Pool::on_opened(std::int64_t id, const OpenResult& result) {
   --opening_;
   Seat& seat = seats_.at(id);
   seat.opened = result;
+  seat.free_since = loop_.now();
   if (result.ok) {
     idle_.push_back(id);
   } else {
@@ -126,6 +141,7 @@ void Pool::finish_prepare() {
 
 void Pool::on_idle_closed(std::int64_t id) {
   std::erase(idle_, id);
+  note_unannounced_close(seats_.at(id));
   drop(id);
 }
 

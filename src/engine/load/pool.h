@@ -36,6 +36,7 @@ struct Seat {
   std::int64_t id = 0;
   std::unique_ptr<Channel> channel;
   OpenResult opened;
+  Instant free_since{};  // opened, or its last reply ended
   bool busy = false;
   bool used = false;  // has carried a request
 };
@@ -58,10 +59,18 @@ class Pool {
   void prepare(std::int64_t count,
                std::function<void(std::int64_t opened, const std::string& error)> done);
   Acquired acquire(Granted granted);
+  /// Queues at the front, whatever the depth: for a request that lost its connection before it was
+  /// heard.
+  Ticket acquire_again(Granted granted);
   /// A queued request leaves.
   void abandon(Ticket ticket);
-  /// After the end of a request; hands the seat on, or closes it when it can't carry another.
-  void release(Seat& seat);
+  /// After the end of a request at `at`; hands the seat on, or closes it when it can't carry
+  /// another.
+  void release(Seat& seat, Instant at);
+  /// The peer closed `seat` without a word. Soon after a reply that is its habit: no connection is
+  /// reused then.
+  void note_unannounced_close(const Seat& seat);
+  [[nodiscard]] bool closes_after_reply() const { return closes_after_reply_; }
 
   [[nodiscard]] std::size_t queued() const { return waiting_.size(); }
   [[nodiscard]] std::int64_t connects() const { return connects_; }
@@ -92,6 +101,7 @@ class Pool {
   std::deque<Waiting> waiting_;
   std::size_t opening_ = 0;
   std::int64_t busy_ = 0;
+  bool closes_after_reply_ = false;
   std::int64_t to_prepare_ = 0;    // still to start opening
   std::int64_t prepare_left_ = 0;  // not heard of yet
   std::int64_t prepared_ = 0;

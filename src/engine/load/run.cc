@@ -96,7 +96,7 @@ class LoadRun {
   void report_progress();
   Result<> write_records();
   Result<> write_summary();
-  Result<> write_phases();
+  Result<> write_phases(RunTime until);
   [[nodiscard]] std::optional<RunTime> steady_end() const;
   Result<> add_event(std::string kind, std::string detail);
   [[nodiscard]] RunTime run_now() const { return in_.clocks.now() - start_; }
@@ -220,6 +220,8 @@ Result<> LoadRun::watch_until_finished() {
     TRY(write_records());
     if (over) return {};
     if (in_.clocks.now() >= commit_at) {
+      // What a kill would leave has its phases too.
+      TRY(write_phases(run_now()));
       TRY(in_.ledger.commit());
       commit_at = in_.clocks.now() + kCommitEvery;
     }
@@ -305,25 +307,26 @@ std::optional<RunTime> LoadRun::steady_end() const {
   return end;
 }
 
-Result<> LoadRun::write_phases() {
+Result<> LoadRun::write_phases(RunTime until) {
   const std::int64_t steady = shared_.steady_start_ns.load();
-  const RunTime over = std::max(last_done_, stopped_at_.value_or(RunTime(0)));
-  const RunTime warm = steady < 0 ? over : RunTime(steady);
+  const RunTime warm = steady < 0 ? until : RunTime(steady);
   TRY(in_.ledger.append(PhaseRow{static_cast<int>(Phase::kWarmup), "warmup", RunTime(0), warm}));
   if (steady < 0) return {};
-  const RunTime end = std::max(warm, steady_end().value_or(over));
+  const RunTime end = std::clamp(steady_end().value_or(until), warm, std::max(warm, until));
   TRY(in_.ledger.append(PhaseRow{static_cast<int>(Phase::kSteady), "steady", warm, end}));
   return in_.ledger.append(
-      PhaseRow{static_cast<int>(Phase::kDrain), "drain", end, std::max(end, over)});
+      PhaseRow{static_cast<int>(Phase::kDrain), "drain", end, std::max(end, until)});
 }
 
 Result<> LoadRun::write_summary() {
-  TRY(write_phases());
+  TRY(write_phases(std::max(last_done_, stopped_at_.value_or(RunTime(0)))));
   std::string server;
+  std::int64_t sent_again = 0;
   for (Lane& lane : lanes_) {
     const ExchangeContext& context = lane.worker->context();
     if (server.empty()) server = context.server;
     TRY(in_.ledger.append(context.counts));
+    sent_again += context.counts.sent_again;
     for (int phase = 0; phase < kPhaseCount; ++phase) {
       const auto p = static_cast<std::size_t>(phase);
       for (const auto& [name, histogram] : {std::pair{"send_lag_ns", &context.send_lag[p]},
@@ -332,6 +335,13 @@ Result<> LoadRun::write_summary() {
         TRY(in_.ledger.append(HistogramRow{name, context.worker, phase, histogram->encode_v2()}));
       }
     }
+  }
+  if (sent_again > 0) {
+    TRY(add_event(
+        "warning",
+        fmt::format("{} requests went out again on a new connection: the server had closed "
+                    "theirs after an earlier reply without saying so",
+                    sent_again)));
   }
   TRY(in_.ledger.set_meta(meta::kServer, server));
   TRY(in_.ledger.set_meta(meta::kClockSteps, std::to_string(clock_steps_)));

@@ -53,6 +53,7 @@ struct Worker::Flight : Exchange {
   Pool::Ticket ticket = 0;  // while queued
   Seat* seat = nullptr;     // while on the wire
   Loop::TimerId timeout = 0;
+  bool sent_again = false;
   bool active = false;
 };
 
@@ -195,16 +196,11 @@ void Worker::launch(std::unique_ptr<PreparedRequest> request, RunTime scheduled,
   Flight& flight = new_flight();
   flight.begin(std::move(request), scheduled, phase, slot);
   flight.active = true;
+  flight.sent_again = false;
   ++in_flight_;
   add(live_.scheduled, 1);
   add(live_.in_flight, 1);
-  const Pool::Acquired got =
-      pool_.acquire([this, &flight](Seat* seat, const OpenResult* fresh, const std::string& error) {
-        flight.ticket = 0;
-        if (seat != nullptr) return send(flight, *seat, fresh);
-        const Outcome outcome = fresh->tls_failed ? Outcome::kTls : Outcome::kConnect;
-        flight.end_by_client(outcome, loop_.now(), "connect", error);
-      });
+  const Pool::Acquired got = pool_.acquire(sender(flight));
   if (got.seat != nullptr) return send(flight, *got.seat, nullptr);
   if (got.refused) {
     flight.end_by_client(Outcome::kRefusedByClient, loop_.now(), "queue_full",
@@ -216,12 +212,23 @@ void Worker::launch(std::unique_ptr<PreparedRequest> request, RunTime scheduled,
                             [this, &flight] { on_timeout(flight); });
 }
 
+Pool::Granted Worker::sender(Flight& flight) {
+  return [this, &flight](Seat* seat, const OpenResult* fresh, const std::string& error) {
+    flight.ticket = 0;
+    if (seat != nullptr) return send(flight, *seat, fresh);
+    const Outcome outcome = fresh->tls_failed ? Outcome::kTls : Outcome::kConnect;
+    flight.end_by_client(outcome, loop_.now(), "connect", error);
+  };
+}
+
 void Worker::send(Flight& flight, Seat& seat, const OpenResult* fresh) {
-  const Instant now = loop_.now();
   loop_.cancel(flight.timeout);
   flight.seat = &seat;
-  flight.set_admitted(now, seat.id, fresh);
-  flight.timeout = loop_.at(now + spec_.target.timeout, [this, &flight] { on_timeout(flight); });
+  // Not now, but since when it could go: what we took from then on is our lag, and shows as such.
+  const Instant admitted = std::max(context_.start + flight.record().scheduled, seat.free_since);
+  flight.set_admitted(admitted, seat.id, fresh);
+  flight.timeout =
+      loop_.at(admitted + spec_.target.timeout, [this, &flight] { on_timeout(flight); });
   seat.channel->send(flight.wire(), flight);
 }
 
@@ -236,6 +243,20 @@ void Worker::on_timeout(Flight& flight) {
   flight.seat->channel->cancel();
   flight.end_by_client(Outcome::kTimeout, loop_.now(), "timeout",
                        fmt::format("no end within {}", limit));
+}
+
+bool Worker::send_again(Exchange& exchange, Instant at) {
+  auto& flight = static_cast<Flight&>(exchange);
+  // Only where the server may have closed a connection that it had served before: it never saw this
+  // request.
+  if (!flight.seat->used || flight.sent_again) return false;
+  flight.sent_again = true;
+  ++context_.counts.sent_again;
+  Seat& seat = *std::exchange(flight.seat, nullptr);
+  pool_.note_unannounced_close(seat);
+  flight.ticket = pool_.acquire_again(sender(flight));
+  pool_.release(seat, at);
+  return true;
 }
 
 void Worker::on_exchange_end(Exchange& exchange, Instant at) {
@@ -255,7 +276,7 @@ void Worker::on_exchange_end(Exchange& exchange, Instant at) {
   add(live_.chunks, record->events);
   live_.queued.store(static_cast<std::int64_t>(pool_.queued()), std::memory_order_relaxed);
   hand_over(std::move(record));
-  if (seat != nullptr) pool_.release(*seat);
+  if (seat != nullptr) pool_.release(*seat, at);
   if (slot >= 0) slot_free(slot, never_left ? at + kPauseAfterClientFailure : at);
   check_finished();
 }

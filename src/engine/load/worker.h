@@ -75,8 +75,10 @@ class Worker final : private ExchangeOwner {
   void launch(std::unique_ptr<PreparedRequest> request, RunTime scheduled, Phase phase,
               std::int64_t slot);
   void send(Flight& flight, Seat& seat, const OpenResult* fresh);
+  Pool::Granted sender(Flight& flight);
   void on_timeout(Flight& flight);
   void on_exchange_end(Exchange& exchange, Instant at) override;
+  bool send_again(Exchange& exchange, Instant at) override;
   void hand_over(std::unique_ptr<RequestRecord> record);
   void steady_over();
   void cancel_all();
