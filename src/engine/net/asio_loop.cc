@@ -26,8 +26,8 @@ struct AsioLoop::Core {
                                     boost::asio::io_context::executor_type>
       timer{context};
   internal::TimerHeap timers;
-  std::optional<Instant> armed;  // what `timer` waits for
-  bool running_due = false;
+  std::optional<Instant> armed;        // what `timer` waits for
+  std::optional<Instant> running_due;  // the instant up to which timers are being run
 };
 
 AsioLoop::AsioLoop(Clocks clocks, Pacing pacing)
@@ -43,6 +43,8 @@ boost::asio::io_context& AsioLoop::context() { return core_->context; }
 void AsioLoop::post(Task task) { boost::asio::post(core_->context, std::move(task)); }
 
 Loop::TimerId AsioLoop::at(Instant when, Task task) {
+  // What a timer's task asks for the past waits for the next turn, or it would starve the sockets.
+  if (core_->running_due) when = std::max(when, *core_->running_due + 1ns);
   const TimerId id = core_->timers.add(when, std::move(task));
   if (!core_->armed || when < *core_->armed) arm();
   return id;
@@ -83,19 +85,18 @@ void AsioLoop::arm() {
 
 void AsioLoop::run_due() {
   core_->armed.reset();
-  core_->running_due = true;
   Instant now = clocks_.now();
   if (pacing_ == Pacing::kPrecise) {
     const std::optional<Instant> next = core_->timers.next();
     while (next && now < *next && *next - now <= kSpin) now = clocks_.now();
   }
-  // Only what was due on entry: a task that asks for "now" again must not starve the sockets.
+  core_->running_due = now;
   while (!core_->context.stopped()) {
     const Task task = core_->timers.take_due(now);
     if (!task) break;
     task();
   }
-  core_->running_due = false;
+  core_->running_due.reset();
   arm();
 }
 
