@@ -85,7 +85,11 @@ void EpollLoop::stop() {
   post([] {});  // wakes the loop
 }
 
-Loop::TimerId EpollLoop::at(Instant when, Task task) { return timers_.add(when, std::move(task)); }
+Loop::TimerId EpollLoop::at(Instant when, Task task) {
+  // What a timer's task asks for the past waits for the next turn, or it would starve the sockets.
+  if (running_due_) when = std::max(when, *running_due_ + 1ns);
+  return timers_.add(when, std::move(task));
+}
 
 void EpollLoop::run() { turn_until(Until::kIdle); }
 
@@ -125,12 +129,13 @@ void EpollLoop::run_timers() {
   if (pacing_ == Pacing::kPrecise) {
     while (now < *next && *next - now <= kSpin) now = clocks_.now();
   }
-  // Only what was due on entry: a task that asks for "now" again must not starve the sockets.
+  running_due_ = now;
   while (const Task task = timers_.take_due(now)) {
     task();
     const std::scoped_lock lock(mutex_);
-    if (stop_) return;
+    if (stop_) break;
   }
+  running_due_.reset();
 }
 
 void EpollLoop::arm() {

@@ -80,7 +80,8 @@ class EpollLoop final : public Loop {
   std::unique_ptr<char[]> read_buffer_;
   int epoll_ = -1, timer_ = -1, wake_ = -1;
   internal::TimerHeap timers_;
-  std::optional<Instant> armed_;  // what timer_ waits for
+  std::optional<Instant> armed_;        // what timer_ waits for
+  std::optional<Instant> running_due_;  // the instant up to which timers are being run
   std::size_t watched_ = 0;
   std::vector<WatcherPtr> retired_;  // unwatched in the batch being handed out
 

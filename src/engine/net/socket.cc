@@ -101,7 +101,9 @@ Socket::Socket(EpollLoop& loop, SocketHandler& handler) : core_(new Core(loop, h
 
 Socket::~Socket() { close(); }
 
-bool Socket::open() const { return core_->handler != nullptr && core_->descriptor >= 0 && !core_->send_failed; }
+bool Socket::open() const {
+  return core_->handler != nullptr && core_->descriptor >= 0 && !core_->send_failed;
+}
 
 void Socket::Core::open(int fd, State with, std::uint32_t events) {
   descriptor = fd;
