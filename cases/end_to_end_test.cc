@@ -141,8 +141,8 @@ void LoadCase::check(const Played& played) {
 }
 
 void LoadCase::check_outcomes(const std::vector<RequestRecord>& records) {
-  std::map<std::string_view, std::int64_t> seen;
-  for (const RequestRecord& record : records) ++seen[outcome_name(record.outcome)];
+  std::map<std::string, std::int64_t> seen;
+  for (const RequestRecord& record : records) ++seen[std::string(outcome_name(record.outcome))];
   for (int i = 0; i < kOutcomeCount; ++i) {
     const std::string name(outcome_name(static_cast<Outcome>(i)));
     EXPECT_EQ(seen[name], number(name).value_or(0)) << name;
