@@ -63,7 +63,7 @@ class Pool {
   /// After the end of a request; hands the seat on, or closes it when it can't carry another.
   void release(Seat& seat);
 
-  [[nodiscard]] std::size_t queued() const { return waiting_.size(); }
+  [[nodiscard]] std::size_t queued() const { return queued_; }
   [[nodiscard]] std::int64_t connects() const { return connects_; }
 
  private:
@@ -71,7 +71,7 @@ class Pool {
 
   struct Waiting {
     Ticket ticket;
-    Granted granted;
+    Granted granted;  // empty: has left
   };
 
   [[nodiscard]] bool may_open() const;
@@ -80,6 +80,8 @@ class Pool {
   void on_opened(std::int64_t id, const OpenResult& result);
   void on_idle_closed(std::int64_t id);
   void serve_waiting();
+  Granted take_waiting();
+  void forget_those_who_left();
   void finish_prepare();
   Seat* take_idle();
   void drop(std::int64_t id);
@@ -89,7 +91,8 @@ class Pool {
   PoolOptions options_;
   std::unordered_map<std::int64_t, Seat> seats_;
   std::vector<std::int64_t> idle_;  // last used first: warm connections stay warm
-  std::deque<Waiting> waiting_;
+  std::deque<Waiting> waiting_;     // tickets ascend; the first is there still
+  std::size_t queued_ = 0;          // of them, those who have not left
   std::size_t opening_ = 0;
   std::int64_t busy_ = 0;
   std::int64_t to_prepare_ = 0;    // still to start opening
@@ -100,6 +103,7 @@ class Pool {
   Ticket next_ticket_ = 1;
   std::int64_t next_id_;
   std::int64_t connects_ = 0;
+  bool open_failed_ = false;  // the last one that was heard of
 };
 
 }  // namespace assay
