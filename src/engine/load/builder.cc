@@ -64,7 +64,7 @@ RequestFeed::RequestFeed(std::size_t capacity, Fill fill)
     : ring_(capacity), fill_(std::move(fill)) {}
 
 PreparedRequest* RequestFeed::front() {
-  if (fill_ && ring_.size() == 0) {
+  if (fill_ && !closed() && ring_.size() == 0) {
     std::unique_ptr<PreparedRequest> request = fill_();
     if (request) {
       ring_.push(request);

@@ -24,6 +24,14 @@ constexpr std::size_t kErrorTextMax = 500;
 
 std::size_t index_of(Phase phase) { return static_cast<std::size_t>(phase); }
 
+/// At most kErrorTextMax bytes, cut between characters.
+void cut_short(std::string& text) {
+  if (text.size() <= kErrorTextMax) return;
+  std::size_t end = kErrorTextMax;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+  text.resize(end);
+}
+
 }  // namespace
 
 void Exchange::begin(std::unique_ptr<PreparedRequest> request, RunTime scheduled, Phase phase,
@@ -91,7 +99,7 @@ void Exchange::on_read(const Stamp& stamp, std::int64_t bytes) {
 
 void Exchange::on_status(int http_status, std::string_view server) {
   record_->http_status = http_status;
-  if (context_.server.empty()) context_.server = server;
+  if (context_.server.empty()) context_.server = redacted(server);
 }
 
 void Exchange::on_event(const TokenEvent& event, const Stamp& stamp) {
@@ -110,7 +118,7 @@ void Exchange::on_event(const TokenEvent& event, const Stamp& stamp) {
     if (record_->text) record_->text->append(event.text);
   }
   if (event.usage.any()) add_usage(event.usage);
-  if (!event.finish_reason.empty()) record_->finish_reason = event.finish_reason;
+  if (!event.finish_reason.empty()) record_->finish_reason = redacted(event.finish_reason);
   choices_finished_ += static_cast<int>(event.choices_finished);
   end_seen_ = end_seen_ || event.end;
 }
@@ -158,13 +166,16 @@ void Exchange::on_error_body(std::string_view code, std::string_view text) {
 void Exchange::note_error(std::string_view code, std::string_view text) {
   if (error_seen_) return;  // the first error is the cause, later ones its echo
   error_seen_ = true;
-  const auto clean = [this](std::string_view raw) {
-    std::string out(raw.substr(0, kErrorTextMax));
-    for (const std::string& secret : context_.secrets) replace_all(out, secret, "[redacted]");
-    return out;
-  };
-  record_->error_code = clean(code);
-  record_->error_text = clean(text);
+  record_->error_code = redacted(code);
+  record_->error_text = redacted(text);
+  cut_short(record_->error_code);
+  cut_short(record_->error_text);
+}
+
+std::string Exchange::redacted(std::string_view raw) const {
+  std::string out(raw);
+  for (const std::string& secret : context_.secrets) replace_all(out, secret, "[redacted]");
+  return out;
 }
 
 Outcome Exchange::judge(ReplyEnd end) const {
@@ -201,6 +212,8 @@ void Exchange::end_by_client(Outcome outcome, Instant at, std::string_view code,
 void Exchange::close(Instant at) {
   record_->done = run_time(at);
   record_->chunks = chunks_.take();
+  // Only now: a secret may have come in several events.
+  if (record_->text) record_->text = redacted(*record_->text);
   request_.reset();
   owner_.on_exchange_end(*this, at);
 }

@@ -77,6 +77,7 @@ class Exchange : public ReplySink {
   void add_chunk(const TokenEvent& event, const Stamp& stamp);
   void add_usage(const Usage& usage);
   void note_error(std::string_view code, std::string_view text);
+  [[nodiscard]] std::string redacted(std::string_view raw) const;
   [[nodiscard]] Outcome judge(ReplyEnd end) const;
   void close(Instant at);
 

@@ -24,27 +24,30 @@ void Pool::prepare(std::int64_t count, std::function<void(std::int64_t, const st
 }
 
 Pool::Acquired Pool::acquire(Granted granted) {
-  if (options_.mode == ConnectMode::kReuse && waiting_.empty()) {
+  if (options_.mode == ConnectMode::kReuse && queued_ == 0) {
     if (Seat* const seat = take_idle()) {
       open_wanted();
       return {.seat = seat, .ticket = 0, .refused = false};
     }
   }
   // A request whose connection is being opened is not in the queue: the limit leaves room for it.
-  const auto queued = static_cast<std::int64_t>(waiting_.size());
+  const auto queued = static_cast<std::int64_t>(queued_);
   const std::int64_t room = options_.limit ? *options_.limit - busy_ : queued + 1;
   if (options_.queue_depth && queued - std::max<std::int64_t>(room, 0) >= *options_.queue_depth) {
     return {.seat = nullptr, .ticket = 0, .refused = true};
   }
   const Ticket ticket = next_ticket_++;
   waiting_.push_back({ticket, std::move(granted)});
+  ++queued_;
   open_wanted();
   return {.seat = nullptr, .ticket = ticket, .refused = false};
 }
 
 Pool::Ticket Pool::acquire_again(Granted granted) {
-  const Ticket ticket = next_ticket_++;
+  // Tickets rise along the queue: the front gets one below all others.
+  const Ticket ticket = front_ticket_--;
   waiting_.push_front({ticket, std::move(granted)});
+  ++queued_;
   open_wanted();
   return ticket;
 }
@@ -56,7 +59,25 @@ void Pool::note_unannounced_close(const Seat& seat) {
 }
 
 void Pool::abandon(Ticket ticket) {
-  std::erase_if(waiting_, [ticket](const Waiting& w) { return w.ticket == ticket; });
+  // Only marked: under overload a hundred thousand leave one by one, and closing each gap at once
+  // would move all the others each time.
+  const auto place = std::ranges::lower_bound(waiting_, ticket, {}, &Waiting::ticket);
+  if (place == waiting_.end() || place->ticket != ticket || !place->granted) return;
+  place->granted = nullptr;
+  --queued_;
+  forget_those_who_left();
+}
+
+void Pool::forget_those_who_left() {
+  while (!waiting_.empty() && !waiting_.front().granted) waiting_.pop_front();
+}
+
+Pool::Granted Pool::take_waiting() {
+  Granted granted = std::move(waiting_.front().granted);
+  waiting_.pop_front();
+  --queued_;
+  forget_those_who_left();
+  return granted;
 }
 
 void Pool::release(Seat& seat, Instant at) {
@@ -80,12 +101,13 @@ bool Pool::may_open() const {
 }
 
 void Pool::open_wanted() {
-  // Some spare ones where the number is open, so that a growing load finds them connected.
-  const bool spare_wanted =
-      !options_.limit && options_.mode == ConnectMode::kReuse && prepare_left_ == 0;
+  // Some spare ones where the number is open, so that a growing load finds them connected. None
+  // after a failure: each refusal would ask for the next attempt, without pause.
+  const bool spare_wanted = !options_.limit && options_.mode == ConnectMode::kReuse &&
+                            prepare_left_ == 0 && !open_failed_;
   const std::size_t spare = spare_wanted ? 1 + static_cast<std::size_t>(busy_) / 16 : 0;
   while (may_open()) {
-    const std::size_t wanted = waiting_.size() + static_cast<std::size_t>(to_prepare_) + spare;
+    const std::size_t wanted = queued_ + static_cast<std::size_t>(to_prepare_) + spare;
     const std::size_t coming = opening_ + (spare_wanted ? idle_.size() : 0);
     if (to_prepare_ > 0) {
       --to_prepare_;
@@ -113,7 +135,10 @@ void Pool::on_opened(std::int64_t id, const OpenResult& result) {
   Seat& seat = seats_.at(id);
   seat.opened = result;
   seat.free_since = loop_.now();
-  if (result.ok) {
+  open_failed_ = !result.ok;
+  // A cold connection whose request has left would never be used, yet count against the limit.
+  const bool orphan = options_.mode == ConnectMode::kCold && queued_ == 0;
+  if (result.ok && !orphan) {
     idle_.push_back(id);
   } else {
     drop(id);
@@ -122,12 +147,10 @@ void Pool::on_opened(std::int64_t id, const OpenResult& result) {
     if (result.ok) ++prepared_;
     if (!result.ok && prepare_error_.empty()) prepare_error_ = result.error;
     if (--prepare_left_ == 0) finish_prepare();
-  } else if (!result.ok && !waiting_.empty()) {
+  } else if (!result.ok && queued_ > 0) {
     // The failure belongs to the request that has waited longest: it is what its connection came
     // to.
-    const Waiting failed = std::move(waiting_.front());
-    waiting_.pop_front();
-    failed.granted(nullptr, &result, result.error);
+    take_waiting()(nullptr, &result, result.error);
   }
   serve_waiting();
   open_wanted();
@@ -140,19 +163,18 @@ void Pool::finish_prepare() {
 }
 
 void Pool::on_idle_closed(std::int64_t id) {
+  // Replaced when it is next needed: at once would hammer a server that closes what it accepts.
   std::erase(idle_, id);
   note_unannounced_close(seats_.at(id));
   drop(id);
 }
 
 void Pool::serve_waiting() {
-  while (!waiting_.empty()) {
+  while (queued_ > 0) {
     Seat* const seat = take_idle();
     if (seat == nullptr) return;
-    const Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
     // Fresh: nobody used it, and this request was already waiting while it was opened.
-    next.granted(seat, seat->used ? nullptr : &seat->opened, {});
+    take_waiting()(seat, seat->used ? nullptr : &seat->opened, {});
   }
 }
 

@@ -72,7 +72,7 @@ class Pool {
   void note_unannounced_close(const Seat& seat);
   [[nodiscard]] bool closes_after_reply() const { return closes_after_reply_; }
 
-  [[nodiscard]] std::size_t queued() const { return waiting_.size(); }
+  [[nodiscard]] std::size_t queued() const { return queued_; }
   [[nodiscard]] std::int64_t connects() const { return connects_; }
 
  private:
@@ -80,7 +80,7 @@ class Pool {
 
   struct Waiting {
     Ticket ticket;
-    Granted granted;
+    Granted granted;  // empty: has left
   };
 
   [[nodiscard]] bool may_open() const;
@@ -89,6 +89,8 @@ class Pool {
   void on_opened(std::int64_t id, const OpenResult& result);
   void on_idle_closed(std::int64_t id);
   void serve_waiting();
+  Granted take_waiting();
+  void forget_those_who_left();
   void finish_prepare();
   Seat* take_idle();
   void drop(std::int64_t id);
@@ -98,7 +100,8 @@ class Pool {
   PoolOptions options_;
   std::unordered_map<std::int64_t, Seat> seats_;
   std::vector<std::int64_t> idle_;  // last used first: warm connections stay warm
-  std::deque<Waiting> waiting_;
+  std::deque<Waiting> waiting_;     // tickets ascend; the first is there still
+  std::size_t queued_ = 0;          // of them, those who have not left
   std::size_t opening_ = 0;
   std::int64_t busy_ = 0;
   bool closes_after_reply_ = false;
@@ -107,9 +110,12 @@ class Pool {
   std::int64_t prepared_ = 0;
   std::string prepare_error_;
   std::function<void(std::int64_t, const std::string&)> prepare_done_;
-  Ticket next_ticket_ = 1;
+  static constexpr Ticket kFirstTicket = Ticket{1} << 32;
+  Ticket next_ticket_ = kFirstTicket;
+  Ticket front_ticket_ = kFirstTicket - 1;
   std::int64_t next_id_;
   std::int64_t connects_ = 0;
+  bool open_failed_ = false;  // the last one that was heard of
 };
 
 }  // namespace assay

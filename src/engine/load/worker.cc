@@ -39,7 +39,7 @@ void add(std::atomic<std::int64_t>& counter, std::int64_t n) {
 PoolOptions pool_options(const Spec& spec, const LoadPlan& plan, int worker) {
   PoolOptions options;
   if (plan.connections) options.limit = plan.share(*plan.connections, worker);
-  options.queue_depth = plan.queue_depth;
+  if (plan.queue_depth) options.queue_depth = plan.share(*plan.queue_depth, worker);
   options.mode = spec.load.cold_connect ? ConnectMode::kCold : ConnectMode::kReuse;
   options.first_connection = worker;
   options.connection_step = plan.workers;
@@ -95,6 +95,7 @@ void Worker::prepare(std::function<void(std::int64_t, const std::string&)> ready
 void Worker::start(Instant start, std::function<void()> finished) {
   context_.start = start;
   finished_ = std::move(finished);
+  if (done_) return finished_();  // stopped before it began
   scheduling_ = true;
   if (plan_.open_loop) {
     pump_open();
@@ -117,7 +118,7 @@ void Worker::pump_open() {
     launch(feed_.pop(), scheduled, phase, -1);
   }
   if (feed_.finished()) return steady_over();
-  ++context_.counts.builder_stalls;
+  empty_at_ = run_now();
   pump_timer_ = loop_.at(loop_.now() + kBuilderPoll, [this] { pump_open(); });
 }
 
@@ -125,20 +126,28 @@ void Worker::start_slots() {
   // Slots start spread over a timed warm-up, so that steady does not begin with one burst of long
   // prefills.
   const std::int64_t mine = plan_.share(plan_.slots, context_.worker);
+  slot_timers_.resize(static_cast<std::size_t>(mine));
   for (std::int64_t k = 0; k < mine; ++k) {
     const std::int64_t slot = k * plan_.workers + context_.worker;
     const auto due = Duration(plan_.warmup_time.count() / plan_.slots * slot);
-    ++slots_pending_;
-    loop_.at(context_.start + due, [this, slot, due] {
-      --slots_pending_;
-      launch_slot(slot, due);
-    });
+    arm_slot(slot, due, context_.start + due);
   }
-  if (mine == 0) steady_over();
+  if (mine == 0) return steady_over();
+  if (plan_.warmup_requests == 0) arm_steady_end(plan_.warmup_time);
+}
+
+void Worker::arm_slot(std::int64_t slot, RunTime due, Instant when) {
+  slot_timers_[static_cast<std::size_t>(slot / plan_.workers)] =
+      loop_.at(when, [this, slot, due] { launch_slot(slot, due); });
+}
+
+void Worker::arm_steady_end(RunTime begin) {
+  // By the clock, not when the next slot comes free: at a server that hangs none does.
+  if (!plan_.duration || steady_timer_ != 0) return;
+  steady_timer_ = loop_.at(context_.start + begin + *plan_.duration, [this] { steady_over(); });
 }
 
 std::optional<Phase> Worker::slot_phase(RunTime due) {
-  if (!scheduling_) return std::nullopt;
   if (plan_.warmup_requests > 0 && warmup_left_ > 0) {
     --warmup_left_;
     return Phase::kWarmup;
@@ -149,6 +158,7 @@ std::optional<Phase> Worker::slot_phase(RunTime due) {
     const std::int64_t begin =
         plan_.warmup_requests > 0 ? shared_.note_steady(due.count()) : plan_.warmup_time.count();
     if (due.count() >= begin + plan_.duration->count()) return std::nullopt;
+    arm_steady_end(RunTime(begin));
   }
   shared_.note_steady(due.count());
   return Phase::kSteady;
@@ -157,13 +167,8 @@ std::optional<Phase> Worker::slot_phase(RunTime due) {
 void Worker::launch_slot(std::int64_t slot, RunTime due) {
   if (feed_.front() == nullptr) {
     if (feed_.finished()) return steady_over();
-    ++context_.counts.builder_stalls;
-    ++slots_pending_;
-    loop_.at(loop_.now() + kBuilderPoll, [this, slot, due] {
-      --slots_pending_;
-      launch_slot(slot, due);
-    });
-    return;
+    empty_at_ = run_now();
+    return arm_slot(slot, due, loop_.now() + kBuilderPoll);
   }
   const std::optional<Phase> phase = slot_phase(due);
   if (!phase) return steady_over();
@@ -171,13 +176,10 @@ void Worker::launch_slot(std::int64_t slot, RunTime due) {
 }
 
 void Worker::slot_free(std::int64_t slot, Instant at) {
+  if (!scheduling_) return;
   const RunTime due = at - context_.start + spec_.load.think;
   if (due <= run_now()) return launch_slot(slot, due);
-  ++slots_pending_;
-  loop_.at(context_.start + due, [this, slot, due] {
-    --slots_pending_;
-    launch_slot(slot, due);
-  });
+  arm_slot(slot, due, context_.start + due);
 }
 
 Worker::Flight& Worker::new_flight() {
@@ -197,6 +199,7 @@ void Worker::launch(std::unique_ptr<PreparedRequest> request, RunTime scheduled,
   flight.begin(std::move(request), scheduled, phase, slot);
   flight.active = true;
   flight.sent_again = false;
+  if (scheduled <= empty_at_) ++context_.counts.builder_stalls;
   ++in_flight_;
   add(live_.scheduled, 1);
   add(live_.in_flight, 1);
@@ -290,6 +293,9 @@ void Worker::hand_over(std::unique_ptr<RequestRecord> record) {
 void Worker::steady_over() {
   scheduling_ = false;
   loop_.cancel(pump_timer_);
+  loop_.cancel(steady_timer_);
+  // A slot that thinks has nothing to say any more: the end must not wait for it.
+  for (const Loop::TimerId timer : slot_timers_) loop_.cancel(timer);
   if (drain_timer_ == 0)
     drain_timer_ = loop_.at(loop_.now() + plan_.drain, [this] { cancel_all(); });
   check_finished();
@@ -322,7 +328,7 @@ void Worker::cancel_all() {
 }
 
 void Worker::check_finished() {
-  if (done_ || scheduling_ || in_flight_ > 0 || slots_pending_ > 0) return;
+  if (done_ || scheduling_ || in_flight_ > 0) return;
   done_ = true;
   loop_.cancel(drain_timer_);
   context_.counts.connects = pool_.connects();

@@ -67,11 +67,15 @@ class Worker final : private ExchangeOwner {
 
  private:
   struct Flight;
+  static constexpr RunTime kNever = RunTime::min();
 
   void pump_open();
   void start_slots();
   void slot_free(std::int64_t slot, Instant at);
   void launch_slot(std::int64_t slot, RunTime due);
+  /// launch_slot() at `when`.
+  void arm_slot(std::int64_t slot, RunTime due, Instant when);
+  void arm_steady_end(RunTime begin);
   void launch(std::unique_ptr<PreparedRequest> request, RunTime scheduled, Phase phase,
               std::int64_t slot);
   void send(Flight& flight, Seat& seat, const OpenResult* fresh);
@@ -102,8 +106,9 @@ class Worker final : private ExchangeOwner {
   std::vector<Flight*> free_flights_;
   std::function<void()> finished_;
   Loop::TimerId pump_timer_ = 0, drain_timer_ = 0, steady_timer_ = 0;
-  std::int64_t in_flight_ = 0;      // admitted or queued
-  std::int64_t slots_pending_ = 0;  // slots that wait for their instant
+  std::vector<Loop::TimerId> slot_timers_;  // of the slots that wait for their instant
+  RunTime empty_at_ = kNever;               // when the feed was last seen empty
+  std::int64_t in_flight_ = 0;              // admitted or queued
   std::int64_t warmup_left_ = 0, steady_left_ = 0;
   bool scheduling_ = false;
   bool done_ = false;
