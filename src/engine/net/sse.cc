@@ -77,6 +77,7 @@ void SseDecoder::on_line(std::string_view line, bool in_place, SseSink& sink) {
   const std::size_t colon = line.find(':');
   if (colon == 0) return;  // a comment
   const std::string_view name = line.substr(0, colon);
+  // Empty or not, it lies in the line: there are readable bytes behind it.
   std::string_view value = line.substr(colon == std::string_view::npos ? line.size() : colon + 1);
   if (value.starts_with(' ')) value.remove_prefix(1);
   if (name == "data") {
