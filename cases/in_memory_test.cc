@@ -35,6 +35,7 @@ class Owner final : public ExchangeOwner {
   void on_exchange_end(Exchange& exchange, Instant /*at*/) override {
     record = exchange.take_record();
   }
+  bool send_again(Exchange& /*exchange*/, Instant /*at*/) override { return false; }
   std::unique_ptr<RequestRecord> record;
 };
 
