@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -54,7 +53,8 @@ EpollLoop::EpollLoop(Clocks clocks, Pacing pacing)
       read_buffer_(new char[kReadSize + kReadPadding]()),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
-      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      events_(new epoll_event[kBatch]()) {
   CHECK(epoll_ >= 0 && timer_ >= 0 && wake_ >= 0, "no descriptors for an event loop: {}",
         std::strerror(errno));
   control(epoll_, EPOLL_CTL_ADD, timer_, EPOLLIN, &timer_);
@@ -153,10 +153,9 @@ void EpollLoop::arm() {
 
 void EpollLoop::wait_and_dispatch() {
   arm();
-  std::array<epoll_event, kBatch> events;  // NOLINT(*-member-init): the kernel fills what is used
-  const int count = epoll_wait(epoll_, events.data(), kBatch, -1);
+  const int count = epoll_wait(epoll_, events_.get(), kBatch, -1);
   for (int i = 0; i < count; ++i) {
-    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    const epoll_event& event = events_[static_cast<std::size_t>(i)];
     if (event.data.ptr == &timer_) {
       drain(timer_);
       armed_.reset();

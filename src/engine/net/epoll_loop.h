@@ -16,6 +16,8 @@
 #include "engine/net/loop.h"
 #include "engine/net/timer_heap.h"
 
+struct epoll_event;
+
 namespace assay {
 
 /// Something that waits for a descriptor. Counted, so that one that stops waiting while its loop
@@ -79,6 +81,7 @@ class EpollLoop final : public Loop {
   Pacing pacing_;
   std::unique_ptr<char[]> read_buffer_;
   int epoll_ = -1, timer_ = -1, wake_ = -1;
+  std::unique_ptr<epoll_event[]> events_;  // the batch being handed out
   internal::TimerHeap timers_;
   std::optional<Instant> armed_;        // what timer_ waits for
   std::optional<Instant> running_due_;  // the instant up to which timers are being run

@@ -87,7 +87,7 @@ Result<std::unique_ptr<Listener>> Listener::open(EpollLoop& loop, const std::str
   if (!ok) {
     const std::string why = std::strerror(errno);
     if (fd >= 0) ::close(fd);
-    return usage_error(fmt::format("can't listen: {}", why), address.text,
+    return usage_error(fmt::format("cannot listen: {}", why), address.text,
                        "choose a free port, or 0 for any");
   }
   boost::intrusive_ptr<Core> core(new Core(loop, fd, std::move(accepted)));
