@@ -103,6 +103,7 @@ bool EpollLoop::idle() {
 void EpollLoop::turn_until(Until until) {
   for (;;) {
     run_posted();
+    if (pacing_ == Pacing::kPrecise) spin_to_next();
     run_timers();
     {
       const std::scoped_lock lock(mutex_);
@@ -122,13 +123,17 @@ void EpollLoop::run_posted() {
   for (const Task& task : tasks) task();
 }
 
+void EpollLoop::spin_to_next() {
+  const std::optional<Instant> next = timers_.next();
+  if (!next) return;
+  for (Instant now = clocks_.now(); now < *next && *next - now <= kSpin;) now = clocks_.now();
+}
+
 void EpollLoop::run_timers() {
   const std::optional<Instant> next = timers_.next();
   if (!next) return;
-  Instant now = clocks_.now();
-  if (pacing_ == Pacing::kPrecise) {
-    while (now < *next && *next - now <= kSpin) now = clocks_.now();
-  }
+  const Instant now = clocks_.now();
+  if (now < *next) return;
   running_due_ = now;
   while (const Task task = timers_.take_due(now)) {
     task();
@@ -166,6 +171,8 @@ void EpollLoop::wait_and_dispatch() {
       const bool gone =
           std::ranges::any_of(retired_, [&](const WatcherPtr& w) { return w.get() == watcher; });
       if (!gone) watcher->on_ready(event.events);
+      // Hundreds of reads take milliseconds: a send that falls due among them must not wait for the last.
+      run_timers();
     }
   }
   retired_.clear();

@@ -74,6 +74,7 @@ class EpollLoop final : public Loop {
   void wait_and_dispatch();
   void run_posted();
   void run_timers();
+  void spin_to_next();
   void arm();
   [[nodiscard]] bool idle();
 
