@@ -38,11 +38,12 @@ void plan_workers(const LoadSpec& spec, int cores, LoadPlan& plan) {
 }  // namespace
 
 LoadPlan plan_load(const Spec& whole, int cores) {
-  // A run of so many requests waits for each of them; a run of so much time can't wait for ever.
+  // A run of so many requests waits for each of them: one may stand in the queue for the timeout
+  // and then run for the timeout. A run of so much time can't wait for ever.
   constexpr Duration kDrain = 30s;
   const LoadSpec& spec = whole.load;
   LoadPlan plan;
-  plan.drain = spec.requests ? whole.target.timeout : std::min(kDrain, whole.target.timeout);
+  plan.drain = spec.requests ? 2 * whole.target.timeout : std::min(kDrain, whole.target.timeout);
   plan.open_loop = spec.rate.has_value();
   plan.slots = spec.concurrency.value_or(0);
   plan.connections = spec.connections;
