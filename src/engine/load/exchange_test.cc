@@ -65,6 +65,7 @@ class ExchangeTest : public testing::Test, public ExchangeOwner {
     ++ends_;
     record_ = exchange.take_record();
   }
+  bool send_again(Exchange& /*exchange*/, Instant /*at*/) override { return false; }
 
   /// Scheduled at 10 ms, admitted at 11, sent at 12 and 13, and answered with 200.
   void begin() {

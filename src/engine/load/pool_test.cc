@@ -176,8 +176,8 @@ TEST_F(PoolTest, LastUsedComesFirst) {
   ASSERT_NE(a, nullptr);
   ASSERT_NE(b, nullptr);
   EXPECT_NE(a->id, b->id);
-  pool_->release(*a);
-  pool_->release(*b);
+  pool_->release(*a, loop_.now());
+  pool_->release(*b, loop_.now());
   EXPECT_EQ(ask(3).seat, b);
   EXPECT_EQ(ask(4).seat, a);
   EXPECT_EQ(pool_->connects(), 3);
@@ -203,7 +203,7 @@ TEST_F(PoolTest, TheQueueIsFirstInFirstOutAndTheLimitHolds) {
   }
   EXPECT_EQ(pool_->queued(), 3U);
   EXPECT_TRUE(target_.opening.empty());
-  for (int i = 0; i < 3; ++i) pool_->release(*seat);
+  for (int i = 0; i < 3; ++i) pool_->release(*seat, loop_.now());
   EXPECT_EQ(served(), (std::vector{1, 2, 3}));
   EXPECT_FALSE(grants_[0].fresh);
   EXPECT_EQ(target_.alive, 1);
@@ -215,7 +215,7 @@ TEST_F(PoolTest, DepthZeroRefusesWhatFindsNoFreeConnection) {
   Seat* const seat = ask(1).seat;
   ASSERT_NE(seat, nullptr);
   EXPECT_TRUE(ask(2).refused);
-  pool_->release(*seat);
+  pool_->release(*seat, loop_.now());
   EXPECT_EQ(ask(3).seat, seat);
   EXPECT_TRUE(grants_.empty());
 }
@@ -227,7 +227,7 @@ TEST_F(PoolTest, DepthTwoHoldsTwo) {
   EXPECT_FALSE(ask(2).refused);
   EXPECT_FALSE(ask(3).refused);
   EXPECT_TRUE(ask(4).refused);
-  pool_->release(*seat);
+  pool_->release(*seat, loop_.now());
   EXPECT_FALSE(ask(5).refused);
   EXPECT_TRUE(ask(6).refused);
 }
@@ -256,7 +256,7 @@ TEST_F(PoolTest, WhoLeavesIsPassedOver) {
   EXPECT_EQ(pool_->queued(), 2U);
   pool_->abandon(first);
   EXPECT_EQ(pool_->queued(), 1U);
-  pool_->release(*seat);
+  pool_->release(*seat, loop_.now());
   EXPECT_EQ(served(), (std::vector{3}));
   EXPECT_EQ(pool_->queued(), 0U);
   pool_->abandon(first);
@@ -302,12 +302,12 @@ TEST_F(PoolTest, ColdModeOpensForEachRequestAndClosesAfterIt) {
   ASSERT_EQ(grants_.size(), 1U);
   EXPECT_TRUE(grants_[0].fresh);
   const std::int64_t id = grants_[0].seat->id;
-  pool_->release(*grants_[0].seat);
+  pool_->release(*grants_[0].seat, loop_.now());
   ASSERT_EQ(target_.opening.size(), 1U);
   target_.opens();
   ASSERT_EQ(grants_.size(), 2U);
   EXPECT_NE(grants_[1].seat->id, id);
-  pool_->release(*grants_[1].seat);
+  pool_->release(*grants_[1].seat, loop_.now());
   EXPECT_EQ(target_.alive, 0);
   EXPECT_EQ(pool_->connects(), 2);
 }
@@ -383,7 +383,7 @@ TEST_F(PoolTest, AConnectionThatCanCarryNoMoreIsReplacedForThoseWhoWait) {
   Seat* const seat = ask(1).seat;
   ask(2);
   seat->channel->cancel();
-  pool_->release(*seat);
+  pool_->release(*seat, loop_.now());
   EXPECT_TRUE(grants_.empty());
   ASSERT_EQ(target_.opening.size(), 1U);
   target_.opens();

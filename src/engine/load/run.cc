@@ -49,8 +49,8 @@ Duration thread_cpu_time() {
   return std::chrono::seconds(ts.tv_sec) + Duration(ts.tv_nsec);
 }
 
-/// The calling thread yields to the workers: it never preempts one, and gets less where they compete. Building
-/// and writing are a second ahead or behind; a send has a microsecond.
+/// The calling thread yields to the workers: it never preempts one, and gets less where they
+/// compete. Building and writing are a second ahead or behind; a send has a microsecond.
 void yield_to_workers() {
   constexpr int kNice = 10;
   const sched_param none{};

@@ -171,7 +171,7 @@ void EpollLoop::wait_and_dispatch() {
       const bool gone =
           std::ranges::any_of(retired_, [&](const WatcherPtr& w) { return w.get() == watcher; });
       if (!gone) watcher->on_ready(event.events);
-      // Hundreds of reads take milliseconds: a send that falls due among them must not wait for the last.
+      // Hundreds of reads take milliseconds: a send that falls due among them can't wait for all.
       run_timers();
     }
   }
