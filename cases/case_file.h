@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Case {
   std::vector<std::string> run;               // flags of `assay run`; cases/load only
   std::map<std::string, std::string> expect;  // key to value as text; "null" is null
 };
+
+/// How a test that is run with a case is named in the listing.
+inline void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 /// Every case of `folder` (relative to the source tree), by name. Ends the test program with a
 /// message where one does not parse: a broken case must not pass for want of being run.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,6 +67,12 @@ void Exchange::set_admitted(Instant at, std::int64_t connection, const OpenResul
   record_->dns = fresh->dns;
   record_->tcp = fresh->tcp;
   record_->tls = fresh->tls;
+}
+
+void Exchange::begin_again() {
+  record_->admitted = record_->send_start = record_->sent = std::nullopt;
+  record_->connection = std::nullopt;
+  record_->bytes_out = 0;
 }
 
 void Exchange::on_send_start(Instant at) {

@@ -55,6 +55,8 @@ class Exchange : public ReplySink {
   void begin(std::unique_ptr<PreparedRequest> request, RunTime scheduled, Phase phase,
              std::int64_t slot);
   void set_admitted(Instant at, std::int64_t connection, const OpenResult* fresh);
+  /// Forgets that it was sent: it will be admitted and sent again.
+  void begin_again();
   /// Ends without the target's word: refused, timed out, cancelled, no connection.
   void end_by_client(Outcome outcome, Instant at, std::string_view code, std::string_view text);
 

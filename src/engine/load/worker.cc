@@ -252,12 +252,16 @@ bool Worker::send_again(Exchange& exchange, Instant at) {
   auto& flight = static_cast<Flight&>(exchange);
   // Only where the server may have closed a connection that it had served before: it never saw this
   // request.
-  if (!flight.seat->used || flight.sent_again) return false;
+  const Instant limit = context_.start + flight.record().scheduled + spec_.target.timeout;
+  if (!flight.seat->used || flight.sent_again || limit <= loop_.now()) return false;
   flight.sent_again = true;
+  flight.begin_again();
   ++context_.counts.sent_again;
   Seat& seat = *std::exchange(flight.seat, nullptr);
   pool_.note_unannounced_close(seat);
   flight.ticket = pool_.acquire_again(sender(flight));
+  loop_.cancel(flight.timeout);
+  flight.timeout = loop_.at(limit, [this, &flight] { on_timeout(flight); });
   pool_.release(seat, at);
   return true;
 }
