@@ -209,6 +209,7 @@ Result<> LoadRun::start() {
                           std::to_string(start_.time_since_epoch().count())));
   TRY(in_.ledger.set_meta(meta::kClockOffsetNs, std::to_string(watch_.offset_ns())));
   TRY(in_.ledger.commit());
+  obey_stop();  // one from before the start reaches the workers first: nothing is sent
   for (Lane& lane : lanes_) {
     lane.loop->post(
         [this, &lane] { lane.loop->at(start_, [this, &lane] { start_worker(*lane.worker); }); });
@@ -250,7 +251,7 @@ void LoadRun::obey_stop() {
   const int level = in_.stop.load(std::memory_order_relaxed);
   if (level <= stop_seen_) return;
   stop_seen_ = level;
-  if (!stopped_at_) stopped_at_ = run_now();
+  if (!stopped_at_) stopped_at_ = std::max(run_now(), RunTime(0));
   const Duration drain = level >= 2 ? Duration(0) : std::min(kDrainAfterSignal, in_.plan.drain);
   for (Lane& lane : lanes_) {
     lane.loop->post([&lane, drain] { lane.worker->stop(drain); });

@@ -118,6 +118,15 @@ TEST_F(RunTest, OneStopDrains) {
   EXPECT_LT(ledger.phases[1].end, 100s);
 }
 
+TEST_F(RunTest, AStopBeforeTheStartSendsNothing) {
+  spec_.load.concurrency = 2;
+  spec_.load.duration = 100s;
+  stop_.store(1);
+  const Ledger ledger = run({});
+  EXPECT_TRUE(interrupted_);
+  EXPECT_TRUE(ledger.requests.empty());
+}
+
 TEST_F(RunTest, TwoStopsCancelWhatIsInFlight) {
   spec_.load.concurrency = 4;
   spec_.load.duration = 100s;

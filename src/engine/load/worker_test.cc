@@ -252,12 +252,13 @@ TEST(WorkerClosedTest, CountedWarmUpStartsTheClockOfTheDuration) {
 
 TEST(WorkerClosedTest, AServerThatHangsDoesNotPutOffTheEnd) {
   Spec spec = closed(4);
+  spec.load.warmup.time = 1s;  // all hang in it already
   spec.load.duration = 10s;
   NullTarget target({.connect = {}, .first = 1h, .gap = {}});
   Stage stage(spec, target);
   const Records records = stage.play();
   EXPECT_EQ(count_of(records, Outcome::kCancelled), 4);
-  EXPECT_EQ(stage.ended(), 10s + 30s);
+  EXPECT_EQ(stage.ended(), 11s + 30s);
 }
 
 TEST(WorkerClosedTest, ThinkingDoesNotPutOffTheEnd) {
@@ -304,7 +305,7 @@ TEST(WorkerStopTest, ASecondStopCancelsAtOnce) {
 TEST(WorkerStopTest, AStopBeforeTheStartIsNotForgotten) {
   Spec spec = closed(4);
   spec.load.duration = 100s;
-  NullTarget target;
+  NullTarget target({.connect = {}, .first = 1s, .gap = {}});
   Stage stage(spec, target);
   stage.on_ready = [&] { stage.worker(0).stop(10s); };
   EXPECT_TRUE(stage.play().empty());
