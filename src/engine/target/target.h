@@ -70,7 +70,7 @@ class Channel {
 
   virtual void open(OpenDone done) = 0;
   virtual void on_idle_closed(IdleClosed callback) = 0;
-  /// `wire` was made by Target::encode and must live until the request's end. The channel must be
+  /// `wire` was made by Target::encode and must live until on_sent. The channel must be
   /// open and idle.
   virtual void send(std::string_view wire, ReplySink& sink) = 0;
   /// Drops the request in flight: no further call to its sink. The channel is closed.
