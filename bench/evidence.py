@@ -49,3 +49,41 @@ def read_ledger(path):
              "first_token": start + first,
              "chunks": [start + at for at in chunk_instants(chunks, scheduled)]}
             for name, scheduled, sent, first, chunks in rows]
+
+
+def chunk_bytes(path):
+    """Mean size of a chunk in the ledger."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as ledger:
+        (chunks,) = ledger.execute("SELECT SUM(events) FROM request").fetchone()
+        (held,) = ledger.execute("SELECT SUM(LENGTH(chunks)) FROM request").fetchone()
+    return held / chunks
+
+
+def multiply(path, target, chunks_wanted):
+    """Writes to `target` the ledger at `path` with its requests repeated, one run after the other,
+    until it holds so many chunks; gives their number."""
+    target.write_bytes(pathlib.Path(path).read_bytes())
+    with sqlite3.connect(target) as ledger:
+        ledger.execute("PRAGMA synchronous = OFF")
+        columns = [row[1] for row in ledger.execute("PRAGMA table_info(request)")]
+        rows = ledger.execute("SELECT * FROM request WHERE first_token_ns IS NOT NULL").fetchall()
+        ids = columns.index("id")
+        times = [i for i, name in enumerate(columns)
+                 if name.endswith("_ns") and name not in ("dns_ns", "tcp_ns", "tls_ns")]
+        (span,) = ledger.execute("SELECT MAX(done_ns) FROM request").fetchone()
+        each = sum(len(chunk_instants(row[columns.index("chunks")], 0)) for row in rows)
+        copies = max(1, -(-chunks_wanted // each))
+        places = ", ".join("?" * len(columns))
+        for copy in range(1, copies):
+            moved = []
+            for number, row in enumerate(rows):
+                row = list(row)
+                row[ids] = copy * 1_000_000 + number
+                for i in times:
+                    row[i] = None if row[i] is None else row[i] + copy * span
+                moved.append(row)
+            ledger.executemany(f"INSERT INTO request VALUES ({places})", moved)
+        ledger.execute("UPDATE phase SET end_ns = ? WHERE name = 'steady'", (copies * span,))
+        ledger.execute("UPDATE phase SET start_ns = ?, end_ns = ? WHERE name = 'drain'",
+                       (copies * span, copies * span))
+    return copies * each
