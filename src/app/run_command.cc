@@ -87,6 +87,7 @@ class RunCommand {
  private:
   Result<RunEnd> load();
   Result<> preflight() const;
+  void note_proxies() const;
   Result<std::unique_ptr<LedgerWriter>> create_ledger(const OpenedTarget& target);
   ExitCode summarise(const RunEnd& end);
 
@@ -96,6 +97,16 @@ class RunCommand {
   HostLimits limits_;
   LoadPlan plan_;
 };
+
+/// Whoever set a proxy expects it to be used; a measurement through one would be of the proxy.
+void RunCommand::note_proxies() const {
+  for (const char* const name : {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) {
+    if (!world_.env(name).value_or("").empty()) {
+      world_.err(
+          fmt::format("assay: note: {} is set and not used: connections are direct\n", name));
+    }
+  }
+}
 
 Result<> RunCommand::preflight() const {
   if (!spec_.run.out.empty() && access(spec_.run.out.c_str(), F_OK) == 0) {
@@ -131,6 +142,7 @@ Result<std::unique_ptr<LedgerWriter>> RunCommand::create_ledger(const OpenedTarg
 
 Result<RunEnd> RunCommand::load() {
   TRY(preflight());
+  note_proxies();
   StopLevel stop{0};
   // Before any thread, so that all of them inherit the blocked signals.
   const Interrupts interrupts([&](int nth) { stop.store(std::min(nth, 2)); });

@@ -97,8 +97,16 @@ std::size_t FeedFiller::capacity(const Spec& spec, const LoadPlan& plan) {
   constexpr double kAheadSeconds = 2;
   const double wanted = plan.open_loop ? std::ceil(spec.load.rate.value_or(1) * kAheadSeconds)
                                        : static_cast<double>(plan.slots);
-  const double per_worker = wanted / plan.workers;
-  return static_cast<std::size_t>(std::clamp(per_worker, 64.0, 262'144.0));
+  // Long prompts at a high rate would fill the memory: the feeds together hold at most that much.
+  constexpr double kBytesMax = 256e6;
+  constexpr double kBytesPerToken = 8;
+  constexpr double kBytesAround = 1024;  // head and body without the prompt
+  const double prompt = spec.workload.prompt.empty()
+                            ? mean_tokens(spec.workload.input) * kBytesPerToken
+                            : static_cast<double>(spec.workload.prompt.size());
+  const double affordable = kBytesMax / (prompt + kBytesAround);
+  const double per_worker = std::min(wanted, affordable) / plan.workers;
+  return static_cast<std::size_t>(std::max(per_worker, 64.0));
 }
 
 void FeedFiller::run(const std::stop_token& stop) {
