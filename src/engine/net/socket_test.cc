@@ -125,14 +125,14 @@ TEST_F(SocketTest, AMessageOfManyMegabytesGoesInPartsAndWhole) {
   std::string message(8U << 20U, '\0');
   for (std::size_t i = 0; i < message.size(); ++i) message[i] = static_cast<char>(i * 7 % 251);
   std::string arrived;
+  stop_at_read();
+  socket_->send(message);
+  EXPECT_EQ(log_, "start ");  // no socket takes all of it at once, while nobody reads
   {
     const std::jthread reader([&] {
       arrived = peer.read(message.size());
       peer.write("got it");
     });
-    stop_at_read();
-    socket_->send(message);
-    EXPECT_EQ(log_, "start ");  // no socket takes all of it at once
     loop_.run();
   }
   EXPECT_EQ(log_, "start sent read ");
