@@ -216,7 +216,11 @@ Result<> LedgerWriter::close(std::string_view state) {
     TRY(commit());
     const int code = TRY(internal::prepare(db_.get(), "PRAGMA journal_mode=DELETE")).run();
     if (code == SQLITE_OK) return {};
-    if ((code & 0xff) != SQLITE_BUSY) return fail(internal::sqlite_error(db_.get(), code));
+    if ((code & 0xff) != SQLITE_BUSY) {
+      Error error = internal::sqlite_error(db_.get(), code);
+      error.where = path_;
+      return fail(std::move(error));
+    }
     return fail({ExitCode::kInternal, "the run is saved, but another process reads the ledger",
                  path_, fmt::format("keep {}-wal beside it", path_)});
   };

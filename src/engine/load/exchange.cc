@@ -25,6 +25,21 @@ constexpr std::size_t kErrorTextMax = 500;
 
 std::size_t index_of(Phase phase) { return static_cast<std::size_t>(phase); }
 
+/// Takes out each piece of `text` that begins like the secret, whole or torn off: error bodies and
+/// excerpts are cut before they come here, and most of a key is as bad as all of it.
+void redact(std::string& text, std::string_view secret) {
+  constexpr std::size_t kTelling = 8;  // fewer bytes of a longer secret tell nobody anything
+  constexpr std::string_view kRedacted = "[redacted]";
+  const std::string_view head = secret.substr(0, kTelling);
+  if (head.empty()) return;
+  for (std::size_t at = text.find(head); at != std::string::npos; at = text.find(head, at)) {
+    const std::string_view rest = std::string_view(text).substr(at);
+    const auto same = std::ranges::mismatch(rest, secret).in1 - rest.begin();
+    text.replace(at, static_cast<std::size_t>(same), kRedacted);
+    at += kRedacted.size();
+  }
+}
+
 /// At most kErrorTextMax bytes, cut between characters.
 void cut_short(std::string& text) {
   if (text.size() <= kErrorTextMax) return;
@@ -181,7 +196,7 @@ void Exchange::note_error(std::string_view code, std::string_view text) {
 
 std::string Exchange::redacted(std::string_view raw) const {
   std::string out(raw);
-  for (const std::string& secret : context_.secrets) replace_all(out, secret, "[redacted]");
+  for (const std::string& secret : context_.secrets) redact(out, secret);
   return out;
 }
 
@@ -198,11 +213,21 @@ Outcome Exchange::judge(ReplyEnd end) const {
   return Outcome::kTruncated;
 }
 
+std::string_view Exchange::explanation() const {
+  if (record_->outcome == Outcome::kEmpty) return "the reply ended well and held no output";
+  if (record_->outcome != Outcome::kTruncated) return {};
+  return record_->events == 0
+             ? "the reply holds no event of a stream"
+             : "the stream ended with neither [DONE] nor a finish_reason of every choice";
+}
+
 void Exchange::on_end(ReplyEnd end, Instant at, std::string_view detail) {
   const bool unheard = end == ReplyEnd::kReset && record_->reads == 0 && request_ != nullptr;
   if (unheard && owner_.send_again(*this, at)) return;
   record_->outcome = judge(end);
-  if (record_->outcome != Outcome::kOk && record_->error_text.empty()) note_error({}, detail);
+  if (record_->outcome != Outcome::kOk && record_->error_text.empty()) {
+    note_error({}, detail.empty() ? explanation() : detail);
+  }
   if (whole_broken_ && record_->error_text.empty())
     record_->error_text = "the reply is no JSON object";
   close(at);

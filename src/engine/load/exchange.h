@@ -81,6 +81,8 @@ class Exchange : public ReplySink {
   void note_error(std::string_view code, std::string_view text);
   [[nodiscard]] std::string redacted(std::string_view raw) const;
   [[nodiscard]] Outcome judge(ReplyEnd end) const;
+  /// Why, where neither the server nor the wire said so.
+  [[nodiscard]] std::string_view explanation() const;
   void close(Instant at);
 
   ExchangeContext& context_;

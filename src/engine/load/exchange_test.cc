@@ -336,6 +336,31 @@ TEST_F(ExchangeTest, SecretsAreTakenOutOfWhatAServerSendsBack) {
   EXPECT_EQ(context_.server, "[redacted]/1");
 }
 
+TEST_F(ExchangeTest, ATornSecretIsTakenOutToo) {
+  context_.secrets = {"sk-0123456789"};
+  begin();
+  exchange_.on_status(401, "sk-01234");
+  exchange_.on_error_body("", "no: 'sk-0123456' sk-0123");
+  const RequestRecord& r = end();
+  EXPECT_EQ(r.error_text, "no: '[redacted]' sk-0123");  // seven bytes tell nobody anything
+  EXPECT_EQ(context_.server, "[redacted]");
+}
+
+TEST_F(ExchangeTest, SaysWhyWhereNobodyElseDoes) {
+  begin();
+  exchange_.on_status(200, "");
+  EXPECT_EQ(end(ReplyEnd::kComplete, "").error_text, "the reply holds no event of a stream");
+  begin();
+  exchange_.on_status(200, "");
+  read(20, {text("a")});
+  EXPECT_EQ(end(ReplyEnd::kComplete, "").error_text,
+            "the stream ended with neither [DONE] nor a finish_reason of every choice");
+  begin();
+  exchange_.on_status(200, "");
+  read(20, {role(), done()});
+  EXPECT_EQ(end(ReplyEnd::kComplete, "").error_text, "the reply ended well and held no output");
+}
+
 TEST_F(ExchangeTest, ASecretAcrossTheCutLeavesNoHead) {
   context_.secrets = {"sk-12345"};
   begin();

@@ -248,11 +248,21 @@ void Worker::on_timeout(Flight& flight) {
                        fmt::format("no end within {}", limit));
 }
 
+bool Worker::crossed_on_the_way(const Flight& flight, Instant at) const {
+  // A close that passed the request on the wire shows after one round trip; opening the connection
+  // took as long. What comes later is a server that had the request and gave it up.
+  constexpr Duration kAtLeast = 100ms;  // for a busy server, and an address tried in vain
+  const Duration limit = std::max<Duration>(kAtLeast, 4 * flight.seat->opened.tcp);
+  const Instant sent = context_.start + flight.record().sent.value_or(flight.record().scheduled);
+  return at - sent <= limit;
+}
+
 bool Worker::send_again(Exchange& exchange, Instant at) {
   auto& flight = static_cast<Flight&>(exchange);
   // Only where the server may have closed a connection that it had served before: it never saw this
   // request.
   const Instant limit = context_.start + flight.record().scheduled + spec_.target.timeout;
+  if (!crossed_on_the_way(flight, at)) return false;
   if (!flight.seat->used || flight.sent_again || limit <= loop_.now()) return false;
   flight.sent_again = true;
   flight.begin_again();

@@ -83,6 +83,7 @@ class Worker final : private ExchangeOwner {
   void on_timeout(Flight& flight);
   void on_exchange_end(Exchange& exchange, Instant at) override;
   bool send_again(Exchange& exchange, Instant at) override;
+  [[nodiscard]] bool crossed_on_the_way(const Flight& flight, Instant at) const;
   void hand_over(std::unique_ptr<RequestRecord> record);
   void steady_over();
   void cancel_all();

@@ -15,6 +15,9 @@
 #include "domain/spec/spec.h"
 #include "domain/workload/arrival.h"
 #include "engine/load/worker_harness.h"
+#include "engine/net/loop.h"
+#include "engine/net/stamp.h"
+#include "engine/target/event.h"
 #include "engine/target/null_target.h"
 #include "engine/target/target.h"
 
@@ -364,6 +367,79 @@ TEST(WorkerOpenTest, ADeadServerIsAskedOncePerRequest) {
   const Records records = Stage(spec, target).play();
   EXPECT_EQ(count_of(records, Outcome::kConnect), 10);
   EXPECT_EQ(target.attempts, 12);  // two were prepared
+}
+
+/// Answers every request but the second of a connection, whose connection breaks after `breaks`.
+class BreakingTarget final : public Target {
+ public:
+  explicit BreakingTarget(Duration breaks) : breaks_(breaks) {}
+  [[nodiscard]] std::string encode(const RequestPlan& /*plan*/) const override { return "x"; }
+  [[nodiscard]] std::unique_ptr<Channel> channel(Loop& loop) override {
+    return std::make_unique<BreakingChannel>(loop, breaks_);
+  }
+  [[nodiscard]] int choices() const override { return 1; }
+
+ private:
+  class BreakingChannel final : public Channel {
+   public:
+    BreakingChannel(Loop& loop, Duration breaks) : loop_(loop), breaks_(breaks) {}
+    void open(OpenDone done) override {
+      loop_.post([done = std::move(done)] {
+        OpenResult result;
+        result.ok = true;
+        done(result);
+      });
+    }
+    void on_idle_closed(IdleClosed /*callback*/) override {}
+    void send(std::string_view /*wire*/, ReplySink& sink) override {
+      sink.on_send_start(loop_.now());
+      sink.on_sent(loop_.now(), 1);
+      const bool breaks = ++requests_ == 2;
+      loop_.at(loop_.now() + (breaks ? breaks_ : 1ms), [this, breaks, &sink] {
+        alive_ = !breaks;
+        if (breaks) return sink.on_end(ReplyEnd::kReset, loop_.now(), "reset");
+        const Stamp stamp{loop_.now(), loop_.now(), StampSource::kKernel};
+        sink.on_read(stamp, 1);
+        TokenEvent event;
+        event.text = "a";
+        event.end = true;
+        sink.on_event(event, stamp);
+        sink.on_end(ReplyEnd::kComplete, loop_.now(), {});
+      });
+    }
+    void cancel() override {}
+    [[nodiscard]] bool reusable() const override { return alive_; }
+
+   private:
+    Loop& loop_;
+    Duration breaks_;
+    int requests_ = 0;
+    bool alive_ = true;
+  };
+
+  Duration breaks_;
+};
+
+TEST(WorkerClosedTest, ACloseThatCrossedTheRequestIsNoFailureOfIt) {
+  Spec spec = closed(1);
+  spec.load.requests = 4;
+  BreakingTarget target(20ms);
+  Stage stage(spec, target);
+  const Records records = stage.play();
+  EXPECT_EQ(count_of(records, Outcome::kOk), 4);
+  // Once: connections of a server with that habit are not used again.
+  EXPECT_EQ(stage.worker(0).context().counts.sent_again, 1);
+}
+
+TEST(WorkerClosedTest, AServerThatHadTheRequestAndGaveItUpHasFailed) {
+  Spec spec = closed(1);
+  spec.load.requests = 4;
+  BreakingTarget target(2s);
+  Stage stage(spec, target);
+  const Records records = stage.play();
+  EXPECT_EQ(count_of(records, Outcome::kOk), 2);
+  EXPECT_EQ(count_of(records, Outcome::kReset), 2);
+  EXPECT_EQ(stage.worker(0).context().counts.sent_again, 0);
 }
 
 }  // namespace

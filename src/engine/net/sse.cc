@@ -59,6 +59,12 @@ bool SseDecoder::feed(std::string_view bytes, SseSink& sink) {
   return true;
 }
 
+void SseDecoder::finish(SseSink& sink) {
+  if (!line_.empty()) on_line(line_, false, sink);
+  line_.clear();
+  dispatch(sink);
+}
+
 void SseDecoder::skip_byte_order_mark(std::string_view& bytes) {
   while (!bytes.empty() && bom_seen_ < kByteOrderMark.size()) {
     if (bytes.front() != kByteOrderMark[bom_seen_]) {
@@ -84,6 +90,11 @@ void SseDecoder::on_line(std::string_view line, bool in_place, SseSink& sink) {
     on_data(value, in_place);
   } else if (name == "event") {
     type_ = value;
+  } else if (name == "error") {
+    // No field of the rules. llama.cpp sent its errors so for years; ignored, they would look like
+    // a stream that just stops.
+    type_ = name;
+    on_data(value, in_place);
   }
   // id and retry matter to clients that reconnect; a measured stream is never resumed.
 }

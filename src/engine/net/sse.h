@@ -28,6 +28,9 @@ class SseDecoder {
 
   /// False when an event grows over kEventMax; the decoder is of no more use then.
   bool feed(std::string_view bytes, SseSink& sink);
+  /// The stream is over: hands out an event whose blank line never came, which the rules drop. The
+  /// caller decides what of it can be believed: it may be torn.
+  void finish(SseSink& sink);
   void reset();
 
  private:

@@ -200,5 +200,27 @@ TEST(Sse, StartsAfreshAfterReset) {
   EXPECT_EQ(collector.events, (Events{{"", "new"}}));
 }
 
+TEST(Sse, AFieldNamedErrorIsAnErrorEvent) {
+  EXPECT_EQ(decode("error: {\"code\":500}\n\ndata: a\n\n"),
+            (Events{{"error", "{\"code\":500}"}, {"", "a"}}));
+}
+
+TEST(Sse, TheEndHandsOutWhatLacksItsBlankLine) {
+  const auto rest = [](std::string_view stream) {
+    SseDecoder decoder;
+    Collector collector;
+    EXPECT_TRUE(feed(decoder, stream, collector));
+    collector.events.clear();
+    decoder.finish(collector);
+    decoder.finish(collector);  // once is enough
+    return collector.events;
+  };
+  EXPECT_EQ(rest("data: a\n\ndata: [DONE]"), (Events{{"", "[DONE]"}}));
+  EXPECT_EQ(rest("event: x\r\ndata: [DONE]\r"), (Events{{"x", "[DONE]"}}));
+  EXPECT_EQ(rest("data: a\ndata: b"), (Events{{"", "a\nb"}}));
+  EXPECT_EQ(rest("data: a\n\n"), Events{});
+  EXPECT_EQ(rest(": comment"), Events{});
+}
+
 }  // namespace
 }  // namespace assay

@@ -34,7 +34,7 @@ void ReplyDecoder::start(ReplySink& sink) {
   http_.reset();
   sse_.reset();
   kind_ = Body::kUnknown;
-  end_seen_ = false;
+  end_seen_ = over_ = false;
   body_.clear();
   error_.clear();
 }
@@ -45,7 +45,17 @@ bool ReplyDecoder::feed(std::string_view bytes, const Stamp& stamp) {
   return error_.empty() && (ok || http_.complete());
 }
 
-bool ReplyDecoder::finish() { return http_.finish(*this) && error_.empty(); }
+bool ReplyDecoder::finish() {
+  const bool whole = http_.finish(*this);
+  finish_stream();
+  return whole && error_.empty();
+}
+
+void ReplyDecoder::finish_stream() {
+  if (kind_ != Body::kStream || end_seen_) return;
+  over_ = true;
+  sse_.finish(*this);
+}
 
 void ReplyDecoder::on_head(const HttpHead& head) {
   if (sink_ == nullptr) return;
@@ -80,6 +90,7 @@ void ReplyDecoder::on_body(std::string_view bytes) {
 
 void ReplyDecoder::on_message_end() {
   if (kind_ == Body::kWhole) hand_over_whole();
+  finish_stream();
   if (sink_ == nullptr || (kind_ != Body::kError && kind_ != Body::kRedirect)) return;
   const TokenEvent event = dialect_.decode_error_body(body_);
   sink_->on_error_body(event.error_code, event.error_text);
@@ -99,6 +110,8 @@ void ReplyDecoder::hand_over_whole() {
 void ReplyDecoder::on_sse_event(std::string_view type, std::string_view data) {
   if (sink_ == nullptr) return;
   const TokenEvent event = dialect_.decode(type, data);
+  // An event without its blank line may be torn, and is dropped; an end mark can't be.
+  if (over_ && !event.end) return;
   end_seen_ = end_seen_ || event.end;
   sink_->on_event(event, stamp_);
 }

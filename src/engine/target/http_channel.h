@@ -53,6 +53,7 @@ class ReplyDecoder final : private HttpResponseSink, private SseSink {
   void on_message_end() override;
   void on_sse_event(std::string_view type, std::string_view data) override;
   void hand_over_whole();
+  void finish_stream();
 
   OpenAiDecoder& dialect_;
   ReplySink* sink_ = nullptr;  // null: muted
@@ -61,7 +62,8 @@ class ReplyDecoder final : private HttpResponseSink, private SseSink {
   Stamp stamp_;
   Body kind_ = Body::kUnknown;
   bool end_seen_ = false;
-  std::string body_;  // of an error or of an unstreamed reply
+  bool over_ = false;  // no more bytes come: what is left may be torn
+  std::string body_;   // of an error or of an unstreamed reply
   std::string error_;
 };
 

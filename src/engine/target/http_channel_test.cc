@@ -103,6 +103,17 @@ TEST(ReplyDecoder, AStreamThatEndsWithTheConnection) {
   EXPECT_EQ(decode("HTTP/1.1 200 OK\r\n\r\n" + content("a") + kDone), "200 : [a] [ end]");
 }
 
+TEST(ReplyDecoder, AnEndMarkNeedsNoBlankLine) {
+  for (const char* mark : {"data: [DONE]", "data: [DONE]\n", "data:[DONE]\r"}) {
+    EXPECT_EQ(decode(chunked({content("a") + mark})), "200 uvicorn: [a] [ end]");
+    EXPECT_EQ(decode("HTTP/1.1 200 OK\r\n\r\n" + content("a") + mark), "200 : [a] [ end]");
+  }
+  // Anything else may be torn.
+  EXPECT_EQ(decode(chunked({content("a"), content("b").substr(0, content("b").size() - 1)})),
+            "200 uvicorn: [a]");
+  EXPECT_EQ(decode(chunked({content("a"), "event: error\ndata: half an err"})), "200 uvicorn: [a]");
+}
+
 TEST(ReplyDecoder, AStreamThatBeginsWithBlanksOrAMark) {
   EXPECT_EQ(decode(with_length("200 OK", "text/event-stream", "\n\r\n" + content("a") + kDone)),
             "200 : [a] [ end]");

@@ -64,7 +64,11 @@ std::vector<std::string> secrets_of(const Headers& headers, const std::string& a
   std::vector<std::string> secrets;
   if (!api_key.empty()) secrets.push_back(api_key);
   for (const auto& [name, value] : headers) {
-    if (!value.empty() && redacted_header(name, value) != value) secrets.push_back(value);
+    if (value.empty() || redacted_header(name, value) == value) continue;
+    // Of "Bearer KEY" the key: a server may send it back alone.
+    const std::string_view bare = trim(value);
+    const std::size_t blank = bare.find_last_of(' ');
+    secrets.emplace_back(blank == std::string_view::npos ? bare : bare.substr(blank + 1));
   }
   return secrets;
 }

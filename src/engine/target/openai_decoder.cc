@@ -121,6 +121,7 @@ class EventReader {
       std::string_view object;
       JSON_TRY(read_string(value, object));
       if (object == "error") event_.error = true;
+      chunk_ = object == "chat.completion.chunk";
       return SUCCESS;
     }
     if (is(key, "type")) {
@@ -154,7 +155,9 @@ class EventReader {
  private:
   error_code choice(od::value value) {
     return each_field(value, [this](od::raw_json_string key, od::value v) {
-      if (is(key, "delta") || is(key, "message")) return delta(v);
+      if (is(key, "delta")) return delta(v);
+      // Some servers repeat the whole reply so far beside each delta.
+      if (is(key, "message")) return chunk_ ? SUCCESS : delta(v);
       if (is(key, "text")) return add(v, event_.text, text_);
       if (is(key, "finish_reason")) return finish_reason(v);
       if (is(key, "usage")) return usage(v);
@@ -233,6 +236,12 @@ class EventReader {
     if (reason.empty()) return SUCCESS;
     event_.finish_reason = reason;
     ++event_.choices_finished;
+    // vLLM, SGLang and gateways end a reply so when it failed inside: no finished reply.
+    if (reason == "error" || reason == "abort") {
+      event_.error = true;
+      loose_code_ = reason;
+      loose_message_ = "the server ended the reply with this finish_reason";
+    }
     return SUCCESS;
   }
 
@@ -279,8 +288,16 @@ class EventReader {
       event_.error = event_.error || raised;
       return SUCCESS;
     }
+    if (type == od::json_type::string) {
+      // Servers that write every field of a record send "" where there was no error.
+      std::string_view text;
+      JSON_TRY(read_string(value, text));
+      if (text.empty()) return SUCCESS;
+      event_.error = true;
+      event_.error_text = text;
+      return SUCCESS;
+    }
     event_.error = true;
-    if (type == od::json_type::string) return read_string(value, event_.error_text);
     std::string_view kind;
     JSON_TRY(each_field(value, [&](od::raw_json_string key, od::value v) {
       if (is(key, "message")) return read_string(v, event_.error_text);
@@ -325,6 +342,7 @@ class EventReader {
   std::string_view loose_message_, loose_code_;
   std::uint32_t tokens_by_id_ = 0, tokens_by_logprob_ = 0;
   Usage timings_;
+  bool chunk_ = false;  // the event calls itself a chunk: it has a delta, and no whole message
 };
 
 }  // namespace

@@ -97,6 +97,28 @@ TEST_F(OpenAiDecoderTest, AnUnstreamedReplyHasAMessage) {
   EXPECT_EQ(event.usage.output, 2);
 }
 
+TEST_F(OpenAiDecoderTest, TheWholeReplySoFarBesideADeltaCountsNotAgain) {
+  const TokenEvent event =
+      decode(R"({"object":"chat.completion.chunk","choices":[{"message":{"content":"all so far"},)"
+             R"("delta":{"content":"far"}}]})");
+  EXPECT_EQ(event.text, "far");
+}
+
+TEST_F(OpenAiDecoderTest, AReplyThatFailedInsideIsAnError) {
+  for (const char* reason : {"error", "abort"}) {
+    const TokenEvent event =
+        choice(R"("delta":{"content":"a"},"finish_reason":")" + std::string(reason) + '"');
+    EXPECT_TRUE(event.error) << reason;
+    EXPECT_EQ(event.error_code, reason);
+    EXPECT_EQ(event.error_text, "the server ended the reply with this finish_reason");
+    EXPECT_EQ(event.text, "a");
+  }
+  const TokenEvent told = decode(
+      R"({"error":{"message":"no blocks","code":500},"choices":[{"finish_reason":"error"}]})");
+  EXPECT_EQ(told.error_text, "no blocks");
+  EXPECT_EQ(told.error_code, "500");
+}
+
 TEST_F(OpenAiDecoderTest, AFinishReasonEndsAChoice) {
   const TokenEvent event = choice(R"("delta":{},"finish_reason":"length")");
   EXPECT_EQ(event.finish_reason, "length");
@@ -242,9 +264,10 @@ TEST_F(OpenAiDecoderTest, TheEventFieldAloneMakesAnError) {
 }
 
 TEST_F(OpenAiDecoderTest, NoErrorIsNoError) {
-  for (const char* json : {R"({"error":null,"choices":[]})", R"({"error":false})",
-                           R"({"choices":[{"error":null,"delta":{"content":"a"}}]})",
-                           R"({"message":"hello","code":1,"detail":"x"})"}) {
+  for (const char* json :
+       {R"({"error":null,"choices":[]})", R"({"error":false})", R"({"error":"","choices":[]})",
+        R"({"choices":[{"error":null,"delta":{"content":"a"}}]})",
+        R"({"message":"hello","code":1,"detail":"x"})"}) {
     EXPECT_FALSE(decode(json).error) << json;
     EXPECT_FALSE(decode(json).malformed) << json;
   }

@@ -290,7 +290,10 @@ void add_failures(Lines& lines, const Measurement& m) {
               Paint::kWarn);
   }
   if (shown < m.requests.failures.size()) {
-    lines.add("", {fmt::format("and {} of other kinds", others)});
+    lines.add(shown == 0 ? "failed" : "",
+              {shown == 0 ? fmt::format("{}: see --format json", counted(others, "request"))
+                          : fmt::format("and {} of other kinds", others)},
+              shown == 0 ? Paint::kWarn : Paint::kPlain);
   }
 }
 

@@ -37,6 +37,12 @@ Maybe nothing_measured(const Measurement& m) {
                  "no request was scheduled after warm-up: the run is too short"};
 }
 
+bool refuses_exact(const FailureClass& failure) {
+  return failure.outcome == Outcome::kHttpError &&
+         (failure.example.find("ignore_eos") != std::string::npos ||
+          failure.example.find("min_tokens") != std::string::npos);
+}
+
 Maybe errors(const Measurement& m) {
   if (m.requests.failed == 0) return std::nullopt;
   std::string classes;
@@ -48,6 +54,15 @@ Maybe errors(const Measurement& m) {
   }
   return Finding{"errors", fmt::format("{} of {} requests failed: {}", m.requests.failed,
                                        m.requests.scheduled, classes)};
+}
+
+Maybe exact_output_refused(const Measurement& m) {
+  if (!m.spec.workload.exact_output || !std::ranges::any_of(m.requests.failures, refuses_exact)) {
+    return std::nullopt;
+  }
+  return Finding{"exact_output_refused",
+                 "the server does not take ignore_eos or min_tokens: --set "
+                 "workload.exact_output=false leaves them out"};
 }
 
 Maybe refused(const Measurement& m) {
@@ -85,6 +100,14 @@ Maybe malformed(const Measurement& m) {
   return Finding{"malformed_events",
                  fmt::format("{} of {} events could not be understood and were skipped",
                              m.client.malformed, m.client.events)};
+}
+
+Maybe damaged(const Measurement& m) {
+  if (m.damaged_chunks == 0) return std::nullopt;
+  return Finding{"damaged_chunks",
+                 fmt::format("the chunks of {} requests are damaged in the ledger: what is drawn "
+                             "from them (ICL, ITL, rates) is too low or missing",
+                             m.damaged_chunks)};
 }
 
 Maybe coalesced(const Measurement& m) {
@@ -152,9 +175,10 @@ std::optional<Trend> latency_drift(const Ledger& ledger, const Population& popul
 
 std::vector<Finding> findings_of(const Measurement& m, const std::optional<Trend>& drift) {
   std::vector<Finding> out;
-  for (Maybe& finding : std::vector<Maybe>{nothing_measured(m), not_steady(m, drift), errors(m),
-                                           refused(m), short_replies(m), malformed(m), coalesced(m),
-                                           stall(m), cache_hits(m), same_prompt(m)}) {
+  for (Maybe& finding :
+       std::vector<Maybe>{nothing_measured(m), not_steady(m, drift), errors(m),
+                          exact_output_refused(m), damaged(m), refused(m), short_replies(m),
+                          malformed(m), coalesced(m), stall(m), cache_hits(m), same_prompt(m)}) {
     if (finding) out.push_back(std::move(*finding));
   }
   return out;

@@ -67,6 +67,26 @@ TEST(Findings, ListErrorsByClass) {
   EXPECT_EQ(m.findings.front().text, "1 of 201 requests failed: 1 × timeout");
 }
 
+TEST(Findings, SayHowToAskAServerThatRefusesExactLengths) {
+  CannedRun run = replies([](int) { return 50.0; });
+  run.add(19'990, Outcome::kHttpError, 1).error_text = "Unrecognized argument: ignore_eos";
+  EXPECT_TRUE(has(measure(run.ledger, run.spec), "exact_output_refused"));
+  run.spec.workload.exact_output = false;
+  EXPECT_FALSE(has(measure(run.ledger, run.spec), "exact_output_refused"));
+  run.spec.workload.exact_output = true;
+  run.ledger.requests.back().error_text = "no such model";
+  EXPECT_FALSE(has(measure(run.ledger, run.spec), "exact_output_refused"));
+}
+
+TEST(Findings, SayWhereTheLedgerIsDamaged) {
+  CannedRun run = replies([](int) { return 50.0; });
+  run.ledger.requests[7].chunks = "\xff\xff";
+  run.ledger.requests[9].chunks.pop_back();
+  const Measurement m = measure(run.ledger, run.spec);
+  ASSERT_TRUE(has(m, "damaged_chunks"));
+  EXPECT_EQ(m.damaged_chunks, 2);
+}
+
 TEST(Findings, NameShortReplies) {
   CannedRun run = replies([](int) { return 50.0; });
   for (RequestRecord& r : run.ledger.requests) r.tokens_asked_output = 4;

@@ -178,7 +178,7 @@ void walk(const Ledger& ledger, const Population& population, Measurement& m) {
   std::vector<Chunk> chunks;
   for (const std::size_t i : walk_order(roles, population)) {
     const RequestRecord& r = ledger.requests[i];
-    unpack_chunks(r, chunks);
+    if (!unpack_chunks(r, chunks)) ++m.damaged_chunks;
     const Attempt attempt = attempt_of(r, chunks, m.spec.target, population.last);
     const bool warmup = roles[i] == Role::kWarmup;
     throughput.add(

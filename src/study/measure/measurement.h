@@ -174,7 +174,8 @@ struct Measurement {
   RunFacts run;
   Spec spec;
   Validity validity;
-  bool steady = true;  // false: latency drifts, steady rates are withheld
+  bool steady = true;               // false: latency drifts, steady rates are withheld
+  std::int64_t damaged_chunks = 0;  // requests whose chunks the ledger no longer holds whole
   std::vector<Finding> findings;
   Requests requests;
   Latency latency;
