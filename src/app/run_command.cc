@@ -154,7 +154,13 @@ Result<RunEnd> RunCommand::load() {
     if (end.error().code == ExitCode::kUnreachable) unlink(spec_.run.out.c_str());
     return end;
   }
-  TRY(ledger->close(end->interrupted ? "interrupted" : "complete"));
+  const Closed closed = TRY(ledger->close(end->interrupted ? "interrupted" : "complete"));
+  if (closed == Closed::kWithWal) {
+    world_.err(
+        fmt::format("assay: {0}: another process reads the ledger; the run is saved, and "
+                    "{0}-wal belongs to it (keep it beside the ledger)\n",
+                    spec_.run.out));
+  }
   return end;
 }
 

@@ -82,6 +82,12 @@ struct EventRow {
   std::string detail;
 };
 
+/// What a closed ledger consists of.
+enum class Closed : std::uint8_t {
+  kOneFile,
+  kWithWal,  // another process reads it, so NAME-wal stays beside it and belongs to it
+};
+
 /// After a failure that may have cost rows (disk full, lock, I/O) every later call fails with the
 /// same error, so that no caller can go on as if nothing were lost.
 class LedgerWriter {
@@ -107,10 +113,8 @@ class LedgerWriter {
   Result<> append(const EventRow& row);
   /// Makes everything appended so far safe from a kill of the process.
   Result<> commit();
-  /// Sets meta.state, commits, leaves WAL mode, closes: one ordinary file remains. An error may
-  /// come from the last step alone (another process reads the file): then NAME-wal stays beside it
-  /// and belongs to it.
-  Result<> close(std::string_view state);
+  /// Sets meta.state, commits, leaves WAL mode, closes. Nothing is lost either way.
+  Result<Closed> close(std::string_view state);
 
  private:
   LedgerWriter(std::string path, internal::Database db);
