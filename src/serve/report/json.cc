@@ -203,6 +203,8 @@ void write_tokens(JsonWriter& json, const Tokens& tokens) {
   json.field("output", tokens.output).field("prompt_planned", tokens.prompt_planned);
   json.field("prompt_server", tokens.prompt_server).field("cached", tokens.cached);
   json.field("prompt_planned_counted", tokens.prompt_planned_counted);
+  json.field("template_per_request", tokens.template_per_request);
+  number(json, "cached_per_request", tokens.cached_per_request);
   json.field("reasoning", tokens.reasoning).key("replies_by_source").begin_object();
   for (const auto& [name, count] : tokens.replies_by_source) json.field(name, count);
   json.end_object().end_object();
@@ -227,7 +229,8 @@ void write_client(JsonWriter& json, const Client& client) {
   number(json, "events_per_read", client.events_per_read);
   number(json, "busy_share", client.busy_share);
   json.field("workers", client.workers).field("malformed_events", client.malformed);
-  json.field("connects", client.connects).field("builder_stalls", client.builder_stalls);
+  json.field("connects", client.connects).field("sent_again", client.sent_again);
+  json.field("builder_stalls", client.builder_stalls);
   json.end_object();
 }
 

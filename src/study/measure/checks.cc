@@ -1,5 +1,7 @@
 #include "study/measure/checks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -224,21 +226,22 @@ Check littles_law(const Ledger& ledger, const Population& population) {
                 "lengthen --warmup or --duration");
 }
 
-Check prompt_agreement(const Ledger& ledger, const Population& population) {
+Check prompt_agreement(const Measurement& m) {
   Check check = make("planned_vs_server_prompt_tokens", CheckKind::kAdvisory, "share");
-  std::int64_t planned = 0;
-  std::int64_t counted = 0;
-  for (const std::size_t i : population.measured) {
-    const RequestRecord& r = ledger.requests[i];
-    if (!r.tokens_planned || !r.tokens_server_prompt) continue;
-    planned += *r.tokens_planned;
-    counted += *r.tokens_server_prompt;
+  const Tokens& tokens = m.tokens;
+  if (tokens.prompt_planned_counted.value_or(0) <= 0) {
+    return skipped(std::move(check), "the server told no prompt tokens");
   }
-  if (planned == 0) return skipped(std::move(check), "the server told no prompt tokens");
-  const double off = static_cast<double>(counted) / static_cast<double>(planned) - 1;
+  const auto planned = static_cast<double>(*tokens.prompt_planned_counted);
+  const std::int64_t each = tokens.template_per_request.value_or(0);
+  const auto templates = static_cast<double>(each * tokens.prompts_counted);
+  const double off = (static_cast<double>(*tokens.prompt_server_planned) - templates) / planned - 1;
   check = judged(std::move(check), std::abs(off), Bound::kAtMost, kMostPromptError,
                  "the server counts other prompt lengths than planned: without a tokenizer "
                  "lengths are estimates; compare runs by the server's count");
+  if (check.status == CheckStatus::kPass && each > 0) {
+    check.advice = fmt::format("without the {} tokens of chat template in each request", each);
+  }
   return check;
 }
 
@@ -309,7 +312,7 @@ Validity validity_of(const Ledger& ledger, const Population& population, const M
                      kernel_stamps(m),
                      builder_stalls(ledger, m),
                      littles_law(ledger, population),
-                     prompt_agreement(ledger, population),
+                     prompt_agreement(m),
                      short_replies(ledger, population)};
   add_unanswered(validity.checks);
   validity.valid = std::ranges::none_of(validity.checks, [](const Check& check) {
