@@ -67,7 +67,7 @@ struct WorkerRow {
   std::int64_t connects = 0;
   std::int64_t sent_again = 0;      // requests whose used connection closed before any response
   std::int64_t builder_stalls = 0;  // requests whose bytes were not ready at their instant
-  std::int64_t lost = 0;            // records that could not be handed over: a must check
+  std::int64_t lost = 0;            // requests without a record: a must check
 };
 
 struct HistogramRow {

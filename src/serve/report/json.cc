@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,8 @@
 
 #include "base/core/json_writer.h"
 #include "base/core/text.h"
+#include "domain/ledger/record.h"
+#include "domain/spec/spec.h"
 #include "serve/report/report.h"
 #include "study/measure/measurement.h"
 
@@ -185,7 +186,9 @@ void write_goodput(JsonWriter& json, const Goodput& goodput) {
   interval(json, "good_rps_ci", goodput.good_rps.interval);
   number(json, "good_share", goodput.good_share);
   interval(json, "good_share_ci", goodput.good_share_interval);
-  json.field("good", goodput.good).field("cohort", goodput.cohort);
+  const bool asked = !goodput.slo.empty();
+  json.field("good", asked ? MaybeCount(goodput.good) : std::nullopt);
+  json.field("cohort", asked ? MaybeCount(goodput.cohort) : std::nullopt);
   json.key("slo").begin_object();
   for (const SloResult& slo : goodput.slo) {
     json.key(slo_metric_name(slo.metric)).begin_object();

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -8,10 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/core/time.h"
+#include "domain/ledger/record.h"
 #include "domain/spec/spec.h"
 #include "serve/report/lines.h"
 #include "serve/report/report.h"
@@ -100,7 +99,8 @@ void add_asked(Lines& lines, const Measurement& m) {
   if (load.rate) {
     parts.push_back(fmt::format("open loop, {:g}/s {}", *load.rate, arrival_name(load.arrival)));
   } else {
-    parts.push_back(fmt::format("closed loop, {} in flight", load.concurrency.value_or(0)));
+    parts.push_back(fmt::format("closed loop, {} in flight (latency under back-pressure)",
+                                load.concurrency.value_or(0)));
   }
   if (load.think > Duration{0}) parts.push_back("think " + format_duration(load.think));
   if (m.spec.workload.prompt.empty()) {
@@ -317,7 +317,7 @@ void add_instrument(Lines& lines, const Measurement& m) {
             {lag("send lag", c.send_lag_us), lag("receive lag", c.receive_lag_us),
              c.kernel_stamp_share ? "kernel stamps " + percent(*c.kernel_stamp_share) : "",
              c.busy_share ? fmt::format("busy {} of {}", percent(*c.busy_share),
-                                        counted(c.workers, "worker"))
+                                        counted(c.workers.value_or(0), "worker"))
                           : "",
              counted(c.events, "event")});
 }

@@ -191,6 +191,25 @@ TEST(Validity, AdvisoryChecksNeverInvalidate) {
   EXPECT_TRUE(m.validity.valid);
 }
 
+TEST(Validity, WarnsWhereTheMachinesLimitsAreNear) {
+  CannedRun run = open_loop();  // eight in flight at once
+  Measurement m = measure(run.ledger, run.spec);
+  EXPECT_EQ(status(m, "descriptors"), CheckStatus::kSkipped);
+  EXPECT_EQ(status(m, "ports"), CheckStatus::kSkipped);
+  run.ledger.meta["host"] = R"({"descriptors": 10, "local_ports": 100})";
+  run.ledger.workers[0].connects = 80;
+  m = measure(run.ledger, run.spec);
+  EXPECT_EQ(m.validity.find("descriptors")->value, 0.8);
+  EXPECT_EQ(status(m, "descriptors"), CheckStatus::kPass);
+  EXPECT_EQ(m.validity.find("ports")->value, 0.8);
+  EXPECT_EQ(status(m, "ports"), CheckStatus::kPass);
+  run.ledger.meta["host"] = R"({"descriptors": 9, "local_ports": 99})";
+  m = measure(run.ledger, run.spec);
+  EXPECT_EQ(status(m, "descriptors"), CheckStatus::kFail);
+  EXPECT_EQ(status(m, "ports"), CheckStatus::kFail);
+  EXPECT_TRUE(m.validity.valid);
+}
+
 TEST(Validity, AllowsAChatTemplateInEachPrompt) {
   CannedRun run = open_loop();
   for (std::size_t i = 0; i < run.ledger.requests.size(); ++i) {

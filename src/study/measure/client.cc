@@ -30,15 +30,15 @@ void add_workers(Client& client, const Ledger& ledger) {
   for (const WorkerRow& w : ledger.workers) {
     reads += w.kernel_stamps + w.user_stamps;
     kernel += w.kernel_stamps;
-    client.malformed += w.malformed;
-    client.builder_stalls += w.builder_stalls;
-    client.connects += w.connects;
-    client.sent_again += w.sent_again;
+    add_count(client.workers, 1);
+    add_count(client.malformed, w.malformed);
+    add_count(client.builder_stalls, w.builder_stalls);
+    add_count(client.connects, w.connects);
+    add_count(client.sent_again, w.sent_again);
     if (w.wall_ns > 0) {
       client.busy_share = std::max(client.busy_share.value_or(0), ratio(w.busy_ns, w.wall_ns));
     }
   }
-  client.workers = static_cast<std::int64_t>(ledger.workers.size());
   if (reads > 0) client.kernel_stamp_share = ratio(kernel, reads);
 }
 

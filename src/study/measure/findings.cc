@@ -83,10 +83,10 @@ Maybe short_replies(const Measurement& m) {
 }
 
 Maybe malformed(const Measurement& m) {
-  if (m.client.malformed == 0) return std::nullopt;
+  if (m.client.malformed.value_or(0) == 0) return std::nullopt;
   return Finding{"malformed_events",
                  fmt::format("{} of {} events could not be understood and were skipped",
-                             m.client.malformed, m.client.events)};
+                             *m.client.malformed, m.client.events)};
 }
 
 Maybe coalesced(const Measurement& m) {

@@ -4,14 +4,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/core/text.h"
 #include "base/core/time.h"
+#include "base/stats/trend.h"
 #include "domain/ledger/ledger.h"
 #include "domain/ledger/record.h"
 #include "domain/spec/spec.h"
@@ -21,6 +22,7 @@
 #include "study/measure/findings.h"
 #include "study/measure/goodput.h"
 #include "study/measure/latency.h"
+#include "study/measure/measurement.h"
 #include "study/measure/population.h"
 #include "study/measure/throughput.h"
 
@@ -72,10 +74,6 @@ Requests requests_of(const Ledger& ledger, const Population& population) {
   for (auto& [key, failure] : classes) out.failures.push_back(std::move(failure));
   std::ranges::stable_sort(out.failures, std::ranges::greater{}, &FailureClass::count);
   return out;
-}
-
-void add_count(MaybeCount& sum, const MaybeCount& count) {
-  if (count) sum = sum.value_or(0) + *count;
 }
 
 /// More than a chat template adds to a prompt.

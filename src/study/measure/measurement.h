@@ -163,8 +163,8 @@ struct Client {
   std::int64_t events = 0;
   MaybeNumber events_per_read;
   MaybeNumber busy_share;  // of the busiest worker
-  std::int64_t workers = 0;
-  std::int64_t malformed = 0, builder_stalls = 0, connects = 0, sent_again = 0;
+  // Null where a kill left no word of the workers:
+  MaybeCount workers, malformed, builder_stalls, connects, sent_again;
 };
 
 /// Where the mean TTFT goes, in ms, over the same requests. What lies between the send and the
