@@ -59,7 +59,7 @@ class EpollLoop final : public Loop {
   void stop();  // thread-safe
 
   /// Level-triggered. The descriptor stays the caller's.
-  void watch(int descriptor, std::uint32_t events, WatcherPtr watcher);
+  void watch(int descriptor, std::uint32_t events, const WatcherPtr& watcher);
   void change(int descriptor, std::uint32_t events, const WatcherPtr& watcher);
   /// Before the descriptor is closed.
   void unwatch(int descriptor, const WatcherPtr& watcher);
