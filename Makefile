@@ -43,7 +43,7 @@ golden:
 	cmake --preset dev
 	cmake --build --preset dev
 	ctest --preset dev -R '[Gg]olden'
-golden-update: export ASSAY_GOLDEN_UPDATE = 1
+golden-update: export ASSAY_UPDATE_GOLDEN = 1
 golden-update: golden
 	git --no-pager diff --stat
 

@@ -27,6 +27,7 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <ios>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -121,6 +121,19 @@ class AgainstScriptedEngine(unittest.TestCase):
         self.assertIn("interrupted", out)
         self.assertEqual(report_json("report", ledger)[1]["run"]["state"], "interrupted")
 
+    def test_a_reader_at_the_end_of_the_run_is_told_and_changes_nothing(self):
+        ledger = self.folder / "read.assay"
+        with started("run", self.url, *SHORT, "--duration", "2s", "--out", ledger) as process:
+            wait_for_rows(ledger, 1)
+            with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True,
+                                         isolation_level=None)) as base:
+                base.execute("BEGIN")
+                base.execute("SELECT count(*) FROM request").fetchone()
+                out, err = process.communicate(timeout=30)
+        self.assertIn(process.returncode, (0, 4), out + err)
+        self.assertIn("another process reads the ledger", err)
+        self.assertEqual(report_json("report", ledger)[1]["run"]["state"], "complete")
+
     def test_prompt_prints_the_ttft_line(self):
         got = assay("run", self.url, "--prompt", "Say hello.", "--requests", 1, "--warmup", "0",
                     "--out", self.folder / "prompt.assay")

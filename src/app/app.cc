@@ -59,6 +59,7 @@ std::string app_help() {
 
 ExitCode unknown_command(World& world, std::string_view name) {
   std::vector<std::string_view> names;
+  names.reserve(kCommands.size());
   for (const Command& command : kCommands) names.push_back(command.name);
   std::string hint = "assay --help lists the commands";
   if (name.starts_with("http://") || name.starts_with("https://")) {

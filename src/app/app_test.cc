@@ -198,6 +198,13 @@ TEST_F(AppTest, ApiKeysMustBeThereAndPrintable) {
   EXPECT_EQ(run_with({"--api-key-file", path("none")}, {}).code, ExitCode::kUsage);
 }
 
+TEST_F(AppTest, SaysThatProxiesAreIgnored) {
+  const std::vector<std::string> args{"run", "http://127.0.0.1:1", "--dry-run"};
+  EXPECT_EQ(ran(args, {{"HTTP_PROXY", "http://proxy:3128"}}).err,
+            "assay: note: HTTP_PROXY is ignored: requests go straight to the server\n");
+  EXPECT_EQ(ran(args, {{"http_proxy", ""}}).err, "");
+}
+
 TEST_F(AppTest, FromALedgerRepeatsItsSpec) {
   Asked asked;
   asked.urls = {"http://127.0.0.1:1"};

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/core/result.h"
 #include "base/core/text.h"
 
 namespace assay {

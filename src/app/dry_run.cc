@@ -10,6 +10,7 @@
 
 #include "base/core/time.h"
 #include "domain/spec/parse.h"
+#include "domain/spec/spec.h"
 #include "domain/workload/arrival.h"
 
 namespace assay {

@@ -1,8 +1,7 @@
 #include "app/interrupts.h"
 
-#include <pthread.h>
+#include <signal.h>
 
-#include <csignal>
 #include <ctime>
 #include <functional>
 #include <stop_token>

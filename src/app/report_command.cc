@@ -1,5 +1,4 @@
 #include <array>
-#include <expected>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,12 +7,10 @@
 #include "app/arguments.h"
 #include "app/commands.h"
 #include "app/run_arguments.h"
+#include "app/show_ledger.h"
 #include "app/world.h"
 #include "base/core/result.h"
-#include "domain/ledger/ledger.h"
-#include "domain/spec/parse.h"
-#include "serve/report/report.h"
-#include "study/measure/measure.h"
+#include "study/measure/measurement.h"
 
 namespace assay {
 namespace {
@@ -29,24 +26,6 @@ constexpr std::array kFlags = std::to_array<Flag>({
     {"--check", "", "Flags", "off", "exit 4 when a run is INVALID"},
     {"--help", "", "Flags", "", "this text"},
 });
-
-Result<Measurement> measure_file(const std::string& path) {
-  const Ledger ledger = TRY(read_ledger(path));
-  const std::expected<Spec, Error> spec = spec_from_json(ledger.meta_or(meta::kSpecEffective));
-  if (!spec) return usage_error("holds no usable spec: " + spec.error().text(), path);
-  return measure(ledger, *spec);
-}
-
-std::string rendered(const World& world, const Measurement& measurement, ReportFormat format) {
-  if (format == ReportFormat::kJson) {
-    std::string json = render_json(measurement);
-    if (!json.ends_with('\n')) json += '\n';
-    return json;
-  }
-  TextStyle style;
-  if (world.colours()) style.colour = TextStyle::Colour::kAlways;
-  return render_text(measurement, style);
-}
 
 }  // namespace
 

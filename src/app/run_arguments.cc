@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <expected>
 #include <optional>
 #include <string>
@@ -10,10 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "app/arguments.h"
+#include "app/run_command.h"
+#include "app/show_ledger.h"
+#include "app/world.h"
+#include "base/core/result.h"
 #include "base/core/text.h"
 #include "domain/ledger/ledger.h"
 #include "domain/spec/option.h"
 #include "domain/spec/parse.h"
+#include "domain/spec/spec.h"
 #include "domain/spec/value.h"
 
 namespace assay {
@@ -62,6 +69,16 @@ Result<Spec> read_base(const std::string& path) {
                        "give the run's flags instead of --from");
   }
   return *std::move(spec);
+}
+
+/// We go straight to the server, and say so where the environment expects otherwise.
+void note_proxies(const World& world, std::vector<std::string>& notes) {
+  for (const char* name : {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) {
+    const std::optional<std::string> value = world.env(name);
+    if (!value || value->empty()) continue;
+    notes.push_back(fmt::format("{} is ignored: requests go straight to the server", name));
+    return;
+  }
 }
 
 }  // namespace
@@ -130,6 +147,7 @@ std::expected<RunAsked, Errors> read_run_arguments(World& world, const Arguments
   }
   auto key = keep(read_api_key(world, resolved->spec.target));
   if (!errors.empty()) return std::unexpected(std::move(errors));
+  note_proxies(world, resolved->notes);
   return RunAsked{std::move(resolved->spec),
                   RunOptions{*format, asked_to_text(asked), *std::move(key)},
                   std::move(resolved->notes)};

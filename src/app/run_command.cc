@@ -6,22 +6,25 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cctype>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "app/interrupts.h"
 #include "app/progress_line.h"
+#include "app/show_ledger.h"
 #include "app/world.h"
-#include "base/core/json_writer.h"
 #include "base/core/random.h"
 #include "base/core/result.h"
 #include "base/core/version.h"
+#include "domain/ledger/host.h"
 #include "domain/ledger/ledger.h"
 #include "domain/spec/parse.h"
 #include "domain/spec/spec.h"
@@ -29,8 +32,7 @@
 #include "engine/load/run.h"
 #include "engine/probe/limits.h"
 #include "engine/target/open.h"
-#include "serve/report/report.h"
-#include "study/measure/measure.h"
+#include "study/measure/measurement.h"
 
 namespace assay {
 namespace {
@@ -59,15 +61,14 @@ std::string ledger_name(const Spec& spec, const std::string& model, WallTime now
   return fmt::format("{}-{}-{}.assay", stem.empty() ? "run" : stem, load, stamp);
 }
 
-std::string host_json(const HostLimits& limits) {
+Host host_of(const HostLimits& limits) {
   utsname name{};
   uname(&name);
-  JsonWriter json;
-  json.begin_object();
-  json.field("cores", limits.cores).field("kernel", name.release).field("machine", name.machine);
-  json.field("descriptors", limits.descriptors).field("local_ports", limits.ports);
-  json.end_object();
-  return json.take();
+  return {.cores = limits.cores,
+          .descriptors = limits.descriptors,
+          .local_ports = limits.ports,
+          .kernel = name.release,
+          .machine = name.machine};
 }
 
 /// One run from a checked spec to its exit code.
@@ -135,7 +136,7 @@ Result<std::unique_ptr<LedgerWriter>> RunCommand::create_ledger(const OpenedTarg
   set(meta::kSalt, spec_.run.salt);
   set(meta::kModel, target.model);
   set(meta::kWorkers, fmt::format("{} ({})", plan_.workers, plan_.workers_why));
-  set(meta::kHost, host_json(limits_));
+  set(meta::kHost, host_to_json(host_of(limits_)));
   set(meta::kStartWall, format_utc(now));
   return LedgerWriter::create(spec_.run.out, values);
 }
@@ -158,7 +159,7 @@ Result<RunEnd> RunCommand::load() {
                          .secrets = opened.secrets,
                          .stop = stop,
                          .on_progress = [&line](const Progress& p) { line.show(p); }};
-  const Result<RunEnd> end = run_load(inputs);
+  Result<RunEnd> end = run_load(inputs);
   line.clear();
   if (!end) {
     // Nothing was sent: an empty ledger helps nobody. What was measured before another error stays.
@@ -166,22 +167,22 @@ Result<RunEnd> RunCommand::load() {
     if (end.error().code == ExitCode::kUnreachable) unlink(spec_.run.out.c_str());
     return end;
   }
-  TRY(ledger->close(end->interrupted ? "interrupted" : "complete"));
+  const Closed closed = TRY(ledger->close(end->interrupted ? "interrupted" : "complete"));
+  if (closed == Closed::kWithWal) {
+    world_.err(
+        fmt::format("assay: {0}: another process reads the ledger; the run is saved, and "
+                    "{0}-wal belongs to it (keep it beside the ledger)\n",
+                    spec_.run.out));
+  }
   return end;
 }
 
 ExitCode RunCommand::summarise(const RunEnd& end) {
-  const Result<Ledger> ledger = read_ledger(spec_.run.out);
-  if (!ledger) return report_errors(world_, {ledger.error()});
-  const Measurement m = measure(*ledger, spec_);
-  if (options_.format == ReportFormat::kJson) {
-    world_.out(render_json(m));
-  } else {
-    const auto colour = world_.colours() ? TextStyle::Colour::kAlways : TextStyle::Colour::kNever;
-    world_.out(render_text(m, {.colour = colour}));
-  }
+  const Result<Measurement> m = measure_file(spec_.run.out);
+  if (!m) return report_errors(world_, {m.error()});
+  world_.out(rendered(world_, *m, options_.format));
   if (end.interrupted) return ExitCode::kInterrupted;
-  return m.validity.valid ? ExitCode::kOk : ExitCode::kRunInvalid;
+  return m->validity.valid ? ExitCode::kOk : ExitCode::kRunInvalid;
 }
 
 }  // namespace

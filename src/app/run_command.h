@@ -2,16 +2,14 @@
 // summary.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "app/show_ledger.h"
 #include "app/world.h"
 #include "domain/spec/spec.h"
 
 namespace assay {
-
-enum class ReportFormat : std::uint8_t { kText, kJson };
 
 struct RunOptions {
   ReportFormat format = ReportFormat::kText;

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <expected>
-#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -15,7 +14,6 @@
 #include "app/interrupts.h"
 #include "app/world.h"
 #include "base/core/result.h"
-#include "base/core/text.h"
 #include "domain/spec/value.h"
 #include "engine/sim/script.h"
 #include "engine/sim/script_server.h"

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/core/check.h"
+#include "base/core/result.h"
 
 namespace assay {
 

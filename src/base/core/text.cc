@@ -1,7 +1,6 @@
 #include "base/core/text.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "base/core/check.h"

@@ -67,7 +67,7 @@ struct WorkerRow {
   std::int64_t connects = 0;
   std::int64_t sent_again = 0;      // requests whose used connection closed before any response
   std::int64_t builder_stalls = 0;  // requests whose bytes were not ready at their instant
-  std::int64_t lost = 0;            // records that could not be handed over: a must check
+  std::int64_t lost = 0;            // requests without a record: a must check
 };
 
 struct HistogramRow {
@@ -80,6 +80,12 @@ struct EventRow {
   RunTime at{0};
   std::string kind;  // warning, clock_step, phase, signal, finding
   std::string detail;
+};
+
+/// What a closed ledger consists of.
+enum class Closed : std::uint8_t {
+  kOneFile,
+  kWithWal,  // another process reads it, so NAME-wal stays beside it and belongs to it
 };
 
 /// After a failure that may have cost rows (disk full, lock, I/O) every later call fails with the
@@ -107,10 +113,8 @@ class LedgerWriter {
   Result<> append(const EventRow& row);
   /// Makes everything appended so far safe from a kill of the process.
   Result<> commit();
-  /// Sets meta.state, commits, leaves WAL mode, closes: one ordinary file remains. An error may
-  /// come from the last step alone (another process reads the file): then NAME-wal stays beside it
-  /// and belongs to it.
-  Result<> close(std::string_view state);
+  /// Sets meta.state, commits, leaves WAL mode, closes. Nothing is lost either way.
+  Result<Closed> close(std::string_view state);
 
  private:
   LedgerWriter(std::string path, internal::Database db);

@@ -74,12 +74,12 @@ void read(const std::string& bytes) {
 /// Any bytes, and any damage to a good ledger, are read or refused in words. The first byte says
 /// which of the two.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::string valid = valid_ledger();
+  static const std::string kValid = valid_ledger();
   if (size == 0) return 0;
   if (data[0] % 8 == 0) {
     read({data + 1, data + size});
   } else {
-    read(damaged(valid, data + 1, size - 1));
+    read(damaged(kValid, data + 1, size - 1));
   }
   return 0;
 }

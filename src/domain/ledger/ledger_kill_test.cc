@@ -211,7 +211,7 @@ bool loses_nothing_silently(const std::string& path) {
     // From here on every call says the same.
     const Result<> append = (*writer)->append(record_of(id + 1));
     const Result<> commit = (*writer)->commit();
-    const Result<> close = (*writer)->close("complete");
+    const Result<Closed> close = (*writer)->close("complete");
     return result.error().where == path && !append && !commit && !close &&
            append.error().text() == result.error().text() &&
            commit.error().text() == result.error().text() &&

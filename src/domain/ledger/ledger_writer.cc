@@ -210,21 +210,18 @@ Result<> LedgerWriter::commit() {
   return run(commit_);
 }
 
-Result<> LedgerWriter::close(std::string_view state) {
-  auto finish = [&]() -> Result<> {
+Result<Closed> LedgerWriter::close(std::string_view state) {
+  auto finish = [&]() -> Result<Closed> {
     TRY(set_meta(meta::kState, state));
     TRY(commit());
     const int code = TRY(internal::prepare(db_.get(), "PRAGMA journal_mode=DELETE")).run();
-    if (code == SQLITE_OK) return {};
-    if ((code & 0xff) != SQLITE_BUSY) {
-      Error error = internal::sqlite_error(db_.get(), code);
-      error.where = path_;
-      return fail(std::move(error));
-    }
-    return fail({ExitCode::kInternal, "the run is saved, but another process reads the ledger",
-                 path_, fmt::format("keep {}-wal beside it", path_)});
+    if (code == SQLITE_OK) return Closed::kOneFile;
+    if ((code & 0xff) == SQLITE_BUSY) return Closed::kWithWal;
+    Error error = internal::sqlite_error(db_.get(), code);
+    error.where = path_;
+    return fail(std::move(error));
   };
-  Result<> result = finish();
+  Result<Closed> result = finish();
   for (Statement* statement :
        {&begin_, &commit_, &meta_, &request_, &text_, &phase_, &worker_, &histogram_, &event_}) {
     *statement = Statement();

@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/core/check.h"
 #include "base/core/text.h"
+#include "domain/spec/spec.h"
 #include "domain/spec/url.h"
+#include "domain/spec/value.h"
 
 namespace assay {
 namespace {
@@ -125,7 +129,8 @@ Said read_headers(std::string_view text, Spec& spec) {
 }
 Shown show_headers(const Spec& spec) {
   Shown out;
-  for (const auto& [name, value] : spec.target.headers) out.push_back(name + ": " + value);
+  for (const auto& [name, value] : spec.target.headers)
+    out.push_back(fmt::format("{}: {}", name, value));
   return out;
 }
 

@@ -10,16 +10,17 @@
 #include <expected>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/core/result.h"
 #include "base/core/text.h"
 #include "domain/spec/option.h"
 #include "domain/spec/redact.h"
+#include "domain/spec/spec.h"
 #include "domain/spec/spec_file.h"
 #include "domain/spec/url.h"
 #include "domain/spec/value.h"

@@ -4,18 +4,23 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/core/json_writer.h"
+#include "base/core/result.h"
 #include "base/core/text.h"
 #include "domain/spec/option.h"
 #include "domain/spec/parse.h"
 #include "domain/spec/redact.h"
+#include "domain/spec/spec.h"
 #include "domain/spec/spec_file.h"
+#include "domain/spec/value.h"
 
 namespace assay {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "base/core/json_writer.h"
 #include "base/core/text.h"
+#include "domain/spec/spec.h"
 
 namespace assay {
 namespace {

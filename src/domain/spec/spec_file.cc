@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/core/json_writer.h"
+#include "base/core/result.h"
 #include "base/core/text.h"
 #include "domain/spec/option.h"
 #include "domain/spec/value.h"
@@ -92,7 +93,7 @@ class FileReader {
         continue;
       }
       const std::string& name = pair.first.Scalar();
-      const std::string full = prefix.empty() ? name : prefix + "." + name;
+      const std::string full = prefix.empty() ? name : fmt::format("{}.{}", prefix, name);
       if (!seen.insert(name).second) {
         complain(pair.first, full, "stands twice in this file", "keep one");
         continue;
@@ -233,11 +234,9 @@ class FileReader {
   bool write_scalar(const YAML::Node& node, const std::string& key, JsonWriter& json) {
     const std::string& text = node.Scalar();
     const bool plain = node.Tag() == "?" || node.Tag().empty();
-    if (!plain) {
-      json.value(std::string_view(text));
-    } else if (text == "true" || text == "false" || is_json_number(text)) {
+    if (plain && (text == "true" || text == "false" || is_json_number(text))) {
       json.raw(text);
-    } else if (is_doubtful_number(text)) {
+    } else if (plain && is_doubtful_number(text)) {
       complain(node, key, fmt::format("{} is not a number in JSON", quoted(text)),
                "write it in decimal, or put it in quotes if it is a text");
       return false;

@@ -7,6 +7,7 @@
 #include "base/core/check.h"
 #include "domain/spec/parse.h"
 #include "domain/spec/redact.h"
+#include "domain/spec/spec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   assay::Asked asked;

@@ -12,8 +12,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/core/text.h"
+#include "domain/spec/value.h"
 
 namespace assay {
 namespace {

@@ -15,10 +15,12 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/core/check.h"
 #include "base/core/text.h"
+#include "domain/spec/spec.h"
 
 namespace assay {
 namespace {
@@ -185,7 +187,7 @@ Parsed<Extent> read_extent(std::string_view text, std::string_view noun) {
     if (*count < 0 || *count > kCountMax) {
       return wrong(fmt::format("must be from 0 to {} {}, not {}", kCountMax, noun, quoted(text)));
     }
-    return Extent{std::nullopt, *count};
+    return Extent{std::nullopt, count};
   }
   const Parsed<Duration> time = read_duration(text, Zero::kAllowed);
   if (!time) {
@@ -238,6 +240,7 @@ Parsed<SloItem> read_slo(std::string_view text) {
                  "metric=limit@share, for example ttft=350ms@99%");
   }
   std::vector<std::string_view> names;
+  names.reserve(kSloMetrics.size());
   for (const SloMetric metric : kSloMetrics) names.push_back(slo_metric_name(metric));
   const Parsed<std::string> name = read_choice(trim(text.substr(0, equals)), names, {});
   if (!name) return Failed(name.error());

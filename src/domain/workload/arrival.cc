@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/core/check.h"
+#include "domain/spec/spec.h"
 
 namespace assay {
 

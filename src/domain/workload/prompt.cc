@@ -12,6 +12,8 @@
 
 #include "base/core/check.h"
 #include "base/core/math.h"
+#include "base/core/random.h"
+#include "domain/spec/spec.h"
 #include "domain/spec/value.h"
 #include "domain/workload/words.h"
 

@@ -11,7 +11,6 @@
 
 #include "base/core/text.h"
 #include "base/core/time.h"
-#include "base/stats/histogram.h"
 #include "domain/ledger/record.h"
 #include "engine/load/builder.h"
 #include "engine/net/stamp.h"

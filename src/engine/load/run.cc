@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -28,6 +29,7 @@
 #include "engine/load/builder.h"
 #include "engine/load/exchange.h"
 #include "engine/load/plan.h"
+#include "engine/load/spsc_ring.h"
 #include "engine/load/worker.h"
 #include "engine/net/clock_watch.h"
 #include "engine/net/epoll_loop.h"
@@ -64,6 +66,7 @@ struct Lane {
   std::unique_ptr<EpollLoop> loop;
   std::unique_ptr<Worker> worker;
   std::jthread thread;
+  std::int64_t written = 0;  // records, by the writer
 };
 
 class LoadRun {
@@ -162,7 +165,8 @@ void LoadRun::make_lanes() {
     Lane& lane = lanes_.emplace_back();
     lane.loop = std::make_unique<EpollLoop>(in_.clocks, pacing);
     lane.worker = std::make_unique<Worker>(id, in_.spec, in_.plan, *lane.loop, in_.target,
-                                           *feeds_.back(), shared_, in_.secrets);
+                                           *feeds_.back(), shared_);
+    lane.worker->context().secrets = in_.secrets;
   }
 }
 
@@ -191,7 +195,7 @@ Result<> LoadRun::connect() {
   const auto settled = [this] { return ready_ == lanes_.size() || in_.stop.load() > 0; };
   const bool all = wait_until(kConnectWithin, settled);
   const std::scoped_lock lock(mutex_);
-  if (in_.spec.load.cold_connect || opened_ > 0 || (all && connect_error_.empty())) return {};
+  if (opened_ > 0 || (all && connect_error_.empty())) return {};
   if (!all) connect_error_ = fmt::format("no answer within {}", format_duration(kConnectWithin));
   return fail({ExitCode::kUnreachable, fmt::format("no connection opens: {}", connect_error_),
                in_.spec.target.urls.empty() ? "" : in_.spec.target.urls.front(),
@@ -305,7 +309,8 @@ void LoadRun::report_progress() {
 Result<> LoadRun::write_records() {
   for (Lane& lane : lanes_) {
     SpscRing<std::unique_ptr<RequestRecord>>& ring = lane.worker->records();
-    const auto write = [this](const RequestRecord& record) -> Result<> {
+    const auto write = [this, &lane](const RequestRecord& record) -> Result<> {
+      ++lane.written;
       if (record.phase == static_cast<int>(Phase::kSteady)) {
         ++steady_requests_;
         last_steady_scheduled_ = std::max(last_steady_scheduled_, record.scheduled);
@@ -355,7 +360,9 @@ Result<> LoadRun::write_summary() {
   for (Lane& lane : lanes_) {
     const ExchangeContext& context = lane.worker->context();
     if (server.empty()) server = context.server;
-    TRY(in_.ledger.append(context.counts));
+    WorkerRow counts = context.counts;
+    counts.lost = counts.requests - lane.written;
+    TRY(in_.ledger.append(counts));
     sent_again += context.counts.sent_again;
     for (int phase = 0; phase < kPhaseCount; ++phase) {
       const auto p = static_cast<std::size_t>(phase);

@@ -95,6 +95,7 @@ TEST_F(RunTest, EveryRequestIsInTheLedgerWithItsPhase) {
   EXPECT_FALSE(ledger.meta_or(meta::kStartMonotonicNs).empty());
   ASSERT_EQ(ledger.workers.size(), 2U);
   EXPECT_EQ(ledger.workers[0].requests + ledger.workers[1].requests, 220);
+  EXPECT_EQ(ledger.workers[0].lost + ledger.workers[1].lost, 0);
   std::map<std::string, std::int64_t> recorded;
   for (const HistogramRow& row : ledger.histograms) {
     const Result<Histogram> histogram = Histogram::decode_v2(row.hdr);

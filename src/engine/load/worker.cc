@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -66,7 +67,7 @@ std::int64_t SharedRunState::note_steady(std::int64_t at) {
 }
 
 Worker::Worker(int id, const Spec& spec, const LoadPlan& plan, Loop& loop, Target& target,
-               RequestFeed& feed, SharedRunState& shared, std::vector<std::string> secrets)
+               RequestFeed& feed, SharedRunState& shared)
     : spec_(spec),
       plan_(plan),
       loop_(loop),
@@ -77,7 +78,6 @@ Worker::Worker(int id, const Spec& spec, const LoadPlan& plan, Loop& loop, Targe
   context_.worker = context_.counts.id = id;
   context_.choices = target.choices();
   context_.keep_text = spec.run.keep_text;
-  context_.secrets = std::move(secrets);
   warmup_left_ = plan.share(plan.warmup_requests, id);
   steady_left_ = plan.share(plan.requests.value_or(0), id);
 }
@@ -89,7 +89,9 @@ void Worker::prepare(std::function<void(std::int64_t, const std::string&)> ready
   const std::int64_t limit =
       plan_.connections ? plan_.share(*plan_.connections, context_.worker) : kUnlimitedStart;
   const std::int64_t slots = plan_.open_loop ? limit : plan_.share(plan_.slots, context_.worker);
-  pool_.prepare(spec_.load.cold_connect ? 0 : std::min(limit, slots), std::move(ready));
+  // Cold ones can't be opened ahead; one tells whether the server is there, and is closed again.
+  pool_.prepare(spec_.load.cold_connect ? std::min<std::int64_t>(slots, 1) : std::min(limit, slots),
+                std::move(ready));
 }
 
 void Worker::start(Instant start, std::function<void()> finished) {

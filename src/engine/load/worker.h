@@ -45,7 +45,7 @@ class Worker final : private ExchangeOwner {
   static constexpr std::size_t kRecordRing = 16 * 1024;
 
   Worker(int id, const Spec& spec, const LoadPlan& plan, Loop& loop, Target& target,
-         RequestFeed& feed, SharedRunState& shared, std::vector<std::string> secrets);
+         RequestFeed& feed, SharedRunState& shared);
   ~Worker() override;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

@@ -38,8 +38,8 @@ class Stage {
   std::vector<RequestRecord> play() {
     for (int id = 0; id < plan_.workers; ++id) {
       feeds_.push_back(std::make_unique<RequestFeed>(4, fill_of(id)));
-      workers_.push_back(std::make_unique<Worker>(id, spec_, plan_, loop_, target_, *feeds_.back(),
-                                                  shared_, std::vector<std::string>{}));
+      workers_.push_back(
+          std::make_unique<Worker>(id, spec_, plan_, loop_, target_, *feeds_.back(), shared_));
     }
     for (const auto& worker : workers_) {
       worker->prepare([this](std::int64_t, const std::string&) {

@@ -178,7 +178,7 @@ void EpollLoop::wait_and_dispatch() {
   retired_.clear();
 }
 
-void EpollLoop::watch(int descriptor, std::uint32_t events, WatcherPtr watcher) {
+void EpollLoop::watch(int descriptor, std::uint32_t events, const WatcherPtr& watcher) {
   ++watched_;
   control(epoll_, EPOLL_CTL_ADD, descriptor, events, watcher.get());
   intrusive_ptr_add_ref(watcher.get());  // the kernel's reference, given back by unwatch

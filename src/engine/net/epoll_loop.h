@@ -1,7 +1,7 @@
 // The Loop over real time and real sockets: one epoll instance, one timerfd, one thread. With
 // Pacing::kPrecise it spins through the last 60 us before each timer, which brings its lateness
 // from tens of microseconds to none, for a core of CPU. It owns the read buffer that every socket
-// of the loop reads into. docs/decisions/0005-own-event-loop.md says why this is not a library.
+// of the loop reads into. docs/decisions/0004-own-event-loop.md says why this is not a library.
 #pragma once
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -59,7 +59,7 @@ class EpollLoop final : public Loop {
   void stop();  // thread-safe
 
   /// Level-triggered. The descriptor stays the caller's.
-  void watch(int descriptor, std::uint32_t events, WatcherPtr watcher);
+  void watch(int descriptor, std::uint32_t events, const WatcherPtr& watcher);
   void change(int descriptor, std::uint32_t events, const WatcherPtr& watcher);
   /// Before the descriptor is closed.
   void unwatch(int descriptor, const WatcherPtr& watcher);

@@ -1,6 +1,5 @@
 #include "engine/net/sse.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

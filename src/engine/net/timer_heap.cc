@@ -1,10 +1,10 @@
 #include "engine/net/timer_heap.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/core/time.h"
 #include "engine/net/loop.h"

@@ -110,7 +110,7 @@ void Composer::run(const std::vector<Step>& steps) {
     if (const auto* s = std::get_if<EndStep>(&step)) end(*s);
     if (const auto* s = std::get_if<LastStep>(&step)) last(*s);
     if (const auto* s = std::get_if<RepeatStep>(&step)) {
-      for (std::int64_t i = 0; i < s->times; ++i) run(s->steps);
+      for (std::int64_t i = 0; i < s->times; ++i) run(*s->steps);
     }
   }
 }

@@ -8,10 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/core/json_writer.h"
@@ -317,7 +320,7 @@ std::optional<Step> ScriptParser::read_repeat(const YAML::Node& node, int depth)
     in_.problem(node, "repeat needs steps");
     return std::nullopt;
   }
-  repeat.steps = read_steps(node["steps"], depth + 1);
+  repeat.steps = std::make_shared<const std::vector<Step>>(read_steps(node["steps"], depth + 1));
   return repeat;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -85,7 +86,7 @@ using Step = std::variant<WaitStep, BytesStep, HeadStep, BodyStep, EventStep, Co
                           TokensStep, EndStep, LastStep, RepeatStep>;
 struct RepeatStep {
   std::int64_t times = 1;
-  std::vector<Step> steps;
+  std::shared_ptr<const std::vector<Step>> steps;  // never null; copies of a script share them
 };
 
 /// Which requests a reply is for; empty conditions hold. Counting starts at 1 and leaves out what

@@ -22,11 +22,10 @@
 
 #include "base/core/json_writer.h"
 #include "base/core/result.h"
-#include "base/core/text.h"
 #include "base/core/time.h"
-#include "engine/net/address.h"
 #include "engine/net/epoll_loop.h"
 #include "engine/net/listener.h"
+#include "engine/net/loop.h"
 #include "engine/net/socket.h"
 #include "engine/net/stamp.h"
 #include "engine/sim/http_request.h"
@@ -242,7 +241,11 @@ void ScriptServer::Core::Connection::finish() {
   if (counted) --core.in_flight;
   counted = false;
   if (!keep_alive) return apply(LastStep::kClose);
-  next_request();
+  // Not from here: requests that were sent ahead would nest, each inside the reply before it.
+  core.loop.post([&core = core, n = number] {
+    const auto found = core.live.find(n);
+    if (found != core.live.end()) found->second->next_request();
+  });
 }
 
 void ScriptServer::Core::Connection::apply(LastStep step) {
@@ -321,7 +324,7 @@ Result<> serve_script(Script script, const ScriptServeOptions& options,
   std::mutex mutex;
   std::condition_variable_any asked_to_stop;
   std::unique_lock lock(mutex);
-  asked_to_stop.wait(lock, stop, [] { return false; });
+  asked_to_stop.wait(lock, std::move(stop), [] { return false; });
   return {};
 }
 

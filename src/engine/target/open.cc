@@ -20,7 +20,6 @@
 #include "engine/target/http_target.h"
 #include "engine/target/null_target.h"
 #include "engine/target/openai.h"
-#include "engine/target/target.h"
 
 namespace assay {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,8 @@
 
 #include "base/core/json_writer.h"
 #include "base/core/text.h"
+#include "domain/ledger/record.h"
+#include "domain/spec/spec.h"
 #include "serve/report/report.h"
 #include "study/measure/measurement.h"
 
@@ -185,7 +186,9 @@ void write_goodput(JsonWriter& json, const Goodput& goodput) {
   interval(json, "good_rps_ci", goodput.good_rps.interval);
   number(json, "good_share", goodput.good_share);
   interval(json, "good_share_ci", goodput.good_share_interval);
-  json.field("good", goodput.good).field("cohort", goodput.cohort);
+  const bool asked = !goodput.slo.empty();
+  json.field("good", asked ? MaybeCount(goodput.good) : std::nullopt);
+  json.field("cohort", asked ? MaybeCount(goodput.cohort) : std::nullopt);
   json.key("slo").begin_object();
   for (const SloResult& slo : goodput.slo) {
     json.key(slo_metric_name(slo.metric)).begin_object();
@@ -203,6 +206,8 @@ void write_tokens(JsonWriter& json, const Tokens& tokens) {
   json.field("output", tokens.output).field("prompt_planned", tokens.prompt_planned);
   json.field("prompt_server", tokens.prompt_server).field("cached", tokens.cached);
   json.field("prompt_planned_counted", tokens.prompt_planned_counted);
+  json.field("template_per_request", tokens.template_per_request);
+  number(json, "cached_per_request", tokens.cached_per_request);
   json.field("reasoning", tokens.reasoning).key("replies_by_source").begin_object();
   for (const auto& [name, count] : tokens.replies_by_source) json.field(name, count);
   json.end_object().end_object();
@@ -227,7 +232,8 @@ void write_client(JsonWriter& json, const Client& client) {
   number(json, "events_per_read", client.events_per_read);
   number(json, "busy_share", client.busy_share);
   json.field("workers", client.workers).field("malformed_events", client.malformed);
-  json.field("connects", client.connects).field("builder_stalls", client.builder_stalls);
+  json.field("connects", client.connects).field("sent_again", client.sent_again);
+  json.field("builder_stalls", client.builder_stalls);
   json.end_object();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/core/text.h"
+#include "serve/report/report.h"
 
 namespace assay {
 namespace {

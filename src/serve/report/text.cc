@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -8,10 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/core/time.h"
+#include "domain/ledger/record.h"
 #include "domain/spec/spec.h"
 #include "serve/report/lines.h"
 #include "serve/report/report.h"
@@ -100,7 +99,8 @@ void add_asked(Lines& lines, const Measurement& m) {
   if (load.rate) {
     parts.push_back(fmt::format("open loop, {:g}/s {}", *load.rate, arrival_name(load.arrival)));
   } else {
-    parts.push_back(fmt::format("closed loop, {} in flight", load.concurrency.value_or(0)));
+    parts.push_back(fmt::format("closed loop, {} in flight (latency under back-pressure)",
+                                load.concurrency.value_or(0)));
   }
   if (load.think > Duration{0}) parts.push_back("think " + format_duration(load.think));
   if (m.spec.workload.prompt.empty()) {
@@ -210,6 +210,21 @@ std::string whole_run_text(const Rate& rate, std::string_view unit) {
   return rate.value ? "whole run " + show(*rate.value) + std::string(unit) : "";
 }
 
+/// "planned 5120, server 5300 (+18 each)": the chat template of each request, where it explains the
+/// difference, else the difference.
+std::string prompt_agreement(const Tokens& tokens) {
+  if (tokens.prompt_planned_counted.value_or(0) <= 0) return "";
+  constexpr double kExplained = 0.005;
+  const auto planned = static_cast<double>(*tokens.prompt_planned_counted);
+  const auto counted = static_cast<double>(*tokens.prompt_server_planned);
+  const std::int64_t each = tokens.template_per_request.value_or(0);
+  const double templates = static_cast<double>(each * tokens.prompts_counted);
+  const bool explained = each > 0 && counted - planned - templates <= kExplained * planned;
+  return fmt::format("planned {:.0f}, server {:.0f} ({})", planned, counted,
+                     explained ? fmt::format("+{} each", each)
+                               : fmt::format("{:+.1f} %", 100 * (counted / planned - 1)));
+}
+
 void add_rates(Lines& lines, const Measurement& m) {
   const Throughput& t = m.throughput;
   const Throughput& whole = m.whole_run;
@@ -218,15 +233,6 @@ void add_rates(Lines& lines, const Measurement& m) {
                                       t.output_tokens_per_s.value ? "" : " tokens/s"),
                        rate_text(t.per_gpu_tokens_per_s, "tokens/s per GPU"),
                        rate_text(t.per_user_tokens_per_s, "tokens/s per user")});
-  std::string agreement;
-  if (m.tokens.prompt_planned_counted && m.tokens.prompt_server &&
-      *m.tokens.prompt_planned_counted > 0) {
-    const double off = static_cast<double>(*m.tokens.prompt_server) /
-                           static_cast<double>(*m.tokens.prompt_planned_counted) -
-                       1;
-    agreement = fmt::format("planned {}, server {} ({:+.1f} %)", *m.tokens.prompt_planned_counted,
-                            *m.tokens.prompt_server, 100 * off);
-  }
   std::string cached;
   if (m.tokens.cached && m.tokens.prompt_server.value_or(0) > 0) {
     cached = "cache hits " + percent(static_cast<double>(*m.tokens.cached) /
@@ -236,7 +242,7 @@ void add_rates(Lines& lines, const Measurement& m) {
       "input",
       {rate_text(t.input_tokens_per_s, "tokens/s"),
        t.input_tokens_per_s.value ? "" : whole_run_text(whole.input_tokens_per_s, " tokens/s"),
-       agreement, cached});
+       prompt_agreement(m.tokens), cached});
   std::string tokens = fmt::format("{} by {}", counted(m.tokens.output.value_or(0), "output token"),
                                    m.tokens.source);
   if (m.tokens.source == "none") tokens = "output tokens unknown: the server sent no usage";
@@ -314,7 +320,7 @@ void add_instrument(Lines& lines, const Measurement& m) {
             {lag("send lag", c.send_lag_us), lag("receive lag", c.receive_lag_us),
              c.kernel_stamp_share ? "kernel stamps " + percent(*c.kernel_stamp_share) : "",
              c.busy_share ? fmt::format("busy {} of {}", percent(*c.busy_share),
-                                        counted(c.workers, "worker"))
+                                        counted(c.workers.value_or(0), "worker"))
                           : "",
              counted(c.events, "event")});
 }

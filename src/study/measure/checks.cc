@@ -1,5 +1,7 @@
 #include "study/measure/checks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "base/core/time.h"
+#include "domain/ledger/host.h"
 #include "domain/ledger/ledger.h"
 #include "domain/ledger/record.h"
 #include "domain/spec/spec.h"
@@ -30,6 +33,8 @@ constexpr double kMostLittle = 0.10;
 constexpr double kLittleStays = 20;  // in a shorter window its edges alone weigh as much
 constexpr double kMostPromptError = 0.10;
 constexpr double kMostShort = 0.01;
+constexpr double kMostOfALimit = 0.80;  // of the machine's descriptors or ports
+constexpr const char* kNoHost = "the machine's limits were not written down";
 
 Check make(std::string_view name, CheckKind kind, std::string_view unit) {
   Check check;
@@ -224,21 +229,22 @@ Check littles_law(const Ledger& ledger, const Population& population) {
                 "lengthen --warmup or --duration");
 }
 
-Check prompt_agreement(const Ledger& ledger, const Population& population) {
+Check prompt_agreement(const Measurement& m) {
   Check check = make("planned_vs_server_prompt_tokens", CheckKind::kAdvisory, "share");
-  std::int64_t planned = 0;
-  std::int64_t counted = 0;
-  for (const std::size_t i : population.measured) {
-    const RequestRecord& r = ledger.requests[i];
-    if (!r.tokens_planned || !r.tokens_server_prompt) continue;
-    planned += *r.tokens_planned;
-    counted += *r.tokens_server_prompt;
+  const Tokens& tokens = m.tokens;
+  if (tokens.prompt_planned_counted.value_or(0) <= 0) {
+    return skipped(std::move(check), "the server told no prompt tokens");
   }
-  if (planned == 0) return skipped(std::move(check), "the server told no prompt tokens");
-  const double off = static_cast<double>(counted) / static_cast<double>(planned) - 1;
+  const auto planned = static_cast<double>(*tokens.prompt_planned_counted);
+  const std::int64_t each = tokens.template_per_request.value_or(0);
+  const auto templates = static_cast<double>(each * tokens.prompts_counted);
+  const double off = (static_cast<double>(*tokens.prompt_server_planned) - templates) / planned - 1;
   check = judged(std::move(check), std::abs(off), Bound::kAtMost, kMostPromptError,
                  "the server counts other prompt lengths than planned: without a tokenizer "
                  "lengths are estimates; compare runs by the server's count");
+  if (check.status == CheckStatus::kPass && each > 0) {
+    check.advice = fmt::format("without the {} tokens of chat template in each request", each);
+  }
   return check;
 }
 
@@ -267,11 +273,50 @@ Check kernel_stamps(const Measurement& m) {
                 "SO_TIMESTAMPNS?");
 }
 
-Check builder_stalls(const Ledger& ledger, const Measurement& m) {
+Check builder_stalls(const Measurement& m) {
   Check check = make("builder_stalls", CheckKind::kAdvisory, "requests");
-  if (ledger.workers.empty()) return skipped(std::move(check), "the workers did not tell");
-  return judged(std::move(check), static_cast<double>(m.client.builder_stalls), Bound::kAtMost, 0,
+  if (!m.client.builder_stalls) return skipped(std::move(check), "the workers did not tell");
+  return judged(std::move(check), static_cast<double>(*m.client.builder_stalls), Bound::kAtMost, 0,
                 "request bytes were not ready at their instant: give the client more cores");
+}
+
+/// Most requests that were on the wire at once: from the first send() to the end.
+std::int64_t most_in_flight(const Ledger& ledger) {
+  std::vector<std::pair<RunTime, int>> steps;
+  for (const RequestRecord& r : ledger.requests) {
+    if (!r.send_start || !r.done) continue;
+    steps.emplace_back(*r.send_start, 1);
+    steps.emplace_back(*r.done, -1);  // sorts before a start at the same instant
+  }
+  std::ranges::sort(steps);
+  std::int64_t now = 0;
+  std::int64_t most = 0;
+  for (const auto& [at, step] : steps) most = std::max(most, now += step);
+  return most;
+}
+
+Check descriptors(const Ledger& ledger, const Host& host) {
+  Check check = make("descriptors", CheckKind::kAdvisory, "share");
+  if (host.descriptors.value_or(0) <= 0) return skipped(std::move(check), kNoHost);
+  const double share =
+      static_cast<double>(most_in_flight(ledger)) / static_cast<double>(*host.descriptors);
+  return judged(std::move(check), share, Bound::kAtMost, kMostOfALimit,
+                "the requests in flight nearly used up the file descriptors: raise the hard limit "
+                "(`ulimit -Hn`)");
+}
+
+/// A port rests for a minute after its connection was closed from this side.
+Check ports(const Measurement& m, const Host& host) {
+  Check check = make("ports", CheckKind::kAdvisory, "share");
+  if (host.local_ports.value_or(0) <= 0) return skipped(std::move(check), kNoHost);
+  if (!m.client.connects) return skipped(std::move(check), "the workers did not tell");
+  constexpr double kRestSeconds = 60;
+  const double minutes = std::max(1.0, m.run.duration_s / kRestSeconds);
+  const double share =
+      static_cast<double>(*m.client.connects) / minutes / static_cast<double>(*host.local_ports);
+  return judged(std::move(check), share, Bound::kAtMost, kMostOfALimit,
+                "new connections a minute nearly used up the local ports: keep connections alive, "
+                "or widen net.ipv4.ip_local_port_range");
 }
 
 /// Known questions that nothing in this ledger can answer.
@@ -297,6 +342,7 @@ const Check* Validity::find(std::string_view name) const {
 }
 
 Validity validity_of(const Ledger& ledger, const Population& population, const Measurement& m) {
+  const Host host = host_from_json(ledger.meta_or(meta::kHost));
   Validity validity;
   validity.checks = {achieved_rate(ledger, population, m),
                      send_lag_check(m),
@@ -307,10 +353,12 @@ Validity validity_of(const Ledger& ledger, const Population& population, const M
                              "no tokenizer was given to count the prompts with"),
                      worker_busy(m),
                      kernel_stamps(m),
-                     builder_stalls(ledger, m),
+                     builder_stalls(m),
                      littles_law(ledger, population),
-                     prompt_agreement(ledger, population),
-                     short_replies(ledger, population)};
+                     prompt_agreement(m),
+                     short_replies(ledger, population),
+                     descriptors(ledger, host),
+                     ports(m, host)};
   add_unanswered(validity.checks);
   validity.valid = std::ranges::none_of(validity.checks, [](const Check& check) {
     return check.kind == CheckKind::kMust && check.status == CheckStatus::kFail;

@@ -191,6 +191,49 @@ TEST(Validity, AdvisoryChecksNeverInvalidate) {
   EXPECT_TRUE(m.validity.valid);
 }
 
+TEST(Validity, WarnsWhereTheMachinesLimitsAreNear) {
+  CannedRun run = open_loop();  // eight in flight at once
+  Measurement m = measure(run.ledger, run.spec);
+  EXPECT_EQ(status(m, "descriptors"), CheckStatus::kSkipped);
+  EXPECT_EQ(status(m, "ports"), CheckStatus::kSkipped);
+  run.ledger.meta["host"] = R"({"descriptors": 10, "local_ports": 100})";
+  run.ledger.workers[0].connects = 80;
+  m = measure(run.ledger, run.spec);
+  EXPECT_EQ(m.validity.find("descriptors")->value, 0.8);
+  EXPECT_EQ(status(m, "descriptors"), CheckStatus::kPass);
+  EXPECT_EQ(m.validity.find("ports")->value, 0.8);
+  EXPECT_EQ(status(m, "ports"), CheckStatus::kPass);
+  run.ledger.meta["host"] = R"({"descriptors": 9, "local_ports": 99})";
+  m = measure(run.ledger, run.spec);
+  EXPECT_EQ(status(m, "descriptors"), CheckStatus::kFail);
+  EXPECT_EQ(status(m, "ports"), CheckStatus::kFail);
+  EXPECT_TRUE(m.validity.valid);
+}
+
+TEST(Validity, AllowsAChatTemplateInEachPrompt) {
+  CannedRun run = open_loop();
+  for (std::size_t i = 0; i < run.ledger.requests.size(); ++i) {
+    RequestRecord& r = run.ledger.requests[i];
+    r.tokens_planned = 100;
+    r.tokens_server_prompt = 130 + static_cast<std::int64_t>(i % 2);
+  }
+  Measurement m = measure(run.ledger, run.spec);
+  EXPECT_EQ(status(m, "planned_vs_server_prompt_tokens"), CheckStatus::kPass);
+  EXPECT_NEAR(*m.validity.find("planned_vs_server_prompt_tokens")->value, 0.005, 1e-9);
+  EXPECT_EQ(m.validity.find("planned_vs_server_prompt_tokens")->advice,
+            "without the 30 tokens of chat template in each request");
+  // More than any template, and what is no chat has none.
+  for (RequestRecord& r : run.ledger.requests) r.tokens_server_prompt = 175;
+  m = measure(run.ledger, run.spec);
+  EXPECT_EQ(m.tokens.template_per_request, 64);
+  EXPECT_EQ(status(m, "planned_vs_server_prompt_tokens"), CheckStatus::kFail);
+  for (RequestRecord& r : run.ledger.requests) r.tokens_server_prompt = 130;
+  run.spec.target.api = Api::kOpenAiCompletions;
+  m = measure(run.ledger, run.spec);
+  EXPECT_FALSE(m.tokens.template_per_request);
+  EXPECT_EQ(status(m, "planned_vs_server_prompt_tokens"), CheckStatus::kFail);
+}
+
 TEST(Validity, OfAClosedLoopHasNoOfferedRate) {
   CannedRun run(1000);
   run.add(CannedReply{.chunks_after_ms = {50, 60}, .done_after_ms = 61, .usage_output = 2});

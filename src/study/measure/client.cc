@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/core/result.h"
 #include "base/stats/histogram.h"
 #include "base/stats/quantile.h"
 #include "base/stats/select.h"
@@ -29,14 +30,15 @@ void add_workers(Client& client, const Ledger& ledger) {
   for (const WorkerRow& w : ledger.workers) {
     reads += w.kernel_stamps + w.user_stamps;
     kernel += w.kernel_stamps;
-    client.malformed += w.malformed;
-    client.builder_stalls += w.builder_stalls;
-    client.connects += w.connects;
+    add_count(client.workers, 1);
+    add_count(client.malformed, w.malformed);
+    add_count(client.builder_stalls, w.builder_stalls);
+    add_count(client.connects, w.connects);
+    add_count(client.sent_again, w.sent_again);
     if (w.wall_ns > 0) {
       client.busy_share = std::max(client.busy_share.value_or(0), ratio(w.busy_ns, w.wall_ns));
     }
   }
-  client.workers = static_cast<std::int64_t>(ledger.workers.size());
   if (reads > 0) client.kernel_stamp_share = ratio(kernel, reads);
 }
 
@@ -112,6 +114,7 @@ LagSummary lag_summary(std::span<const std::int64_t> lags_ns) {
 Client client_of(const Ledger& ledger, const Population& population) {
   Client client;
   std::vector<std::int64_t> lags;
+  lags.reserve(population.measured.size());
   for (const std::size_t i : population.measured) {
     if (const MaybeTime lag = send_lag(ledger.requests[i])) lags.push_back(lag->count());
   }

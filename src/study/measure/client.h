@@ -12,6 +12,11 @@
 
 namespace assay {
 
+/// A sum of what is known; null as long as nothing is.
+inline void add_count(MaybeCount& sum, const MaybeCount& count) {
+  if (count) sum = sum.value_or(0) + *count;
+}
+
 /// Time from when a request could go (the later of scheduled and admitted) to its first send().
 /// A connection of its own is open when it is admitted. Null where it was never sent.
 MaybeTime send_lag(const RequestRecord& record);

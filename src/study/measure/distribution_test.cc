@@ -35,8 +35,8 @@ TEST(Distribution, OfAThousandHasThePublishedRanks) {
   EXPECT_EQ(d.percentiles[kP99].value, 990);
   EXPECT_EQ(d.percentiles[kP99].interval->low, 983);
   EXPECT_EQ(d.percentiles[kP99].interval->high, 997);
-  EXPECT_FALSE(d.percentiles[kP99_9].value);
-  EXPECT_EQ(d.percentiles[kP99_9].needs, 3688);
+  EXPECT_FALSE(d.percentiles[kP999].value);
+  EXPECT_EQ(d.percentiles[kP999].needs, 3688);
   EXPECT_EQ(d.effective_n, 1000);
 }
 

@@ -27,7 +27,9 @@ constexpr double kCoalesced = 1.5;  // chunks per read
 constexpr double kNagle = 2.2;      // up to here it looks like pairs
 constexpr double kStallMs = 1000;   // a gap that a person notices
 constexpr double kStallTimesTypical = 10;
-constexpr double kCachedShare = 0.10;  // chat templates alone share a few tokens
+constexpr double kCachedShare = 0.10;         // below it nobody needs to be told
+constexpr double kSuspectCachedShare = 0.20;  // beyond it, and with more tokens a request than
+constexpr double kMostOfTemplate = 64;        // a chat template shares, the salt is in doubt
 
 using Maybe = std::optional<Finding>;
 
@@ -96,10 +98,10 @@ Maybe short_replies(const Measurement& m) {
 }
 
 Maybe malformed(const Measurement& m) {
-  if (m.client.malformed == 0) return std::nullopt;
+  if (m.client.malformed.value_or(0) == 0) return std::nullopt;
   return Finding{"malformed_events",
                  fmt::format("{} of {} events could not be understood and were skipped",
-                             m.client.malformed, m.client.events)};
+                             *m.client.malformed, m.client.events)};
 }
 
 Maybe damaged(const Measurement& m) {
@@ -141,10 +143,17 @@ Maybe cache_hits(const Measurement& m) {
   const double share =
       static_cast<double>(*m.tokens.cached) / static_cast<double>(*m.tokens.prompt_server);
   if (share < kCachedShare || !m.spec.workload.prompt.empty()) return std::nullopt;
-  return Finding{"prefix_cache_hits",
-                 fmt::format("the server took {:.0f} % of the prompt tokens from its prefix cache, "
-                             "although each run has its own salt: was this salt used before?",
-                             100 * share)};
+  const double each = m.tokens.cached_per_request.value_or(0);
+  std::string text = fmt::format(
+      "the server took {:.0f} tokens a request ({:.0f} % of the prompt tokens) from its prefix "
+      "cache",
+      each, 100 * share);
+  if (each <= kMostOfTemplate) {
+    text += ": the start of a chat template, which all requests share, explains so many";
+  } else if (share > kSuspectCachedShare) {
+    text += ", although each run has its own salt: was this salt used before?";
+  }
+  return Finding{"prefix_cache_hits", std::move(text)};
 }
 
 Maybe same_prompt(const Measurement& m) {
@@ -173,13 +182,17 @@ std::optional<Trend> latency_drift(const Ledger& ledger, const Population& popul
   return trend;
 }
 
-std::vector<Finding> findings_of(const Measurement& m, const std::optional<Trend>& drift) {
+std::vector<Finding> findings_of(const Ledger& ledger, const Measurement& m,
+                                 const std::optional<Trend>& drift) {
   std::vector<Finding> out;
   for (Maybe& finding :
        std::vector<Maybe>{nothing_measured(m), not_steady(m, drift), errors(m),
                           exact_output_refused(m), damaged(m), refused(m), short_replies(m),
                           malformed(m), coalesced(m), stall(m), cache_hits(m), same_prompt(m)}) {
     if (finding) out.push_back(std::move(*finding));
+  }
+  for (const EventRow& event : ledger.events) {
+    if (event.kind == "warning") out.push_back({"warning", event.detail});
   }
   return out;
 }

@@ -1,4 +1,5 @@
-// Findings: what the run says about the target and its traffic. They never touch validity.
+// Findings: what the run says about the target and its traffic, and the warnings that it
+// wrote down. They never touch validity.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ namespace assay {
 std::optional<Trend> latency_drift(const Ledger& ledger, const Population& population,
                                    const Spec& spec);
 
-/// `m` holds everything but findings.
-std::vector<Finding> findings_of(const Measurement& m, const std::optional<Trend>& drift);
+/// `m` holds everything but findings. The ledger's own warnings are among them.
+std::vector<Finding> findings_of(const Ledger& ledger, const Measurement& m,
+                                 const std::optional<Trend>& drift);
 
 }  // namespace assay

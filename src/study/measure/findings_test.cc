@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "base/core/random.h"
@@ -14,6 +15,11 @@ namespace {
 
 bool has(const Measurement& m, std::string_view name) {
   return std::ranges::find(m.findings, name, &Finding::name) != m.findings.end();
+}
+
+std::string text_of(const Measurement& m, std::string_view name) {
+  const auto found = std::ranges::find(m.findings, name, &Finding::name);
+  return found == m.findings.end() ? "" : found->text;
 }
 
 /// 200 replies in 20 s; `ttft(i)` in ms.
@@ -128,10 +134,43 @@ TEST(Findings, SayThatAClosedLoopHidesTheCostOfAStall) {
   EXPECT_FALSE(has(measure(run.ledger, run.spec), "latency_under_back_pressure"));
 }
 
+TEST(Findings, ExplainCacheHitsOfAChatTemplate) {
+  CannedRun run = replies([](int) { return 50.0; });
+  for (RequestRecord& r : run.ledger.requests) r.tokens_server_cached = 64;
+  EXPECT_EQ(text_of(measure(run.ledger, run.spec), "prefix_cache_hits"),
+            "the server took 64 tokens a request (64 % of the prompt tokens) from its prefix "
+            "cache: the start of a chat template, which all requests share, explains so many");
+}
+
+TEST(Findings, DoubtTheSaltOnlyWhereHitsAreALargeShare) {
+  CannedRun run = replies([](int) { return 50.0; });
+  for (RequestRecord& r : run.ledger.requests) {
+    r.tokens_server_prompt = 1000;
+    r.tokens_server_cached = 200;
+  }
+  EXPECT_EQ(text_of(measure(run.ledger, run.spec), "prefix_cache_hits"),
+            "the server took 200 tokens a request (20 % of the prompt tokens) from its prefix "
+            "cache");
+  for (RequestRecord& r : run.ledger.requests) r.tokens_server_cached = 99;
+  EXPECT_FALSE(has(measure(run.ledger, run.spec), "prefix_cache_hits"));
+}
+
+TEST(Findings, RepeatTheWarningsOfTheRun) {
+  CannedRun run = replies([](int) { return 50.0; });
+  run.ledger.events = {{.at = at_ms(5), .kind = "clock_step", .detail = "no finding"},
+                       {.at = at_ms(9), .kind = "warning", .detail = "3 requests went out again"}};
+  const Measurement m = measure(run.ledger, run.spec);
+  EXPECT_EQ(m.findings.size(), 1U);
+  EXPECT_EQ(text_of(m, "warning"), "3 requests went out again");
+}
+
 TEST(Findings, WonderAtCacheHitsThatTheSaltShouldPrevent) {
   CannedRun run = replies([](int) { return 50.0; });
-  for (RequestRecord& r : run.ledger.requests) r.tokens_server_cached = 50;
-  EXPECT_TRUE(has(measure(run.ledger, run.spec), "prefix_cache_hits"));
+  for (RequestRecord& r : run.ledger.requests) r.tokens_server_cached = 70;  // of 100
+  EXPECT_EQ(
+      text_of(measure(run.ledger, run.spec), "prefix_cache_hits"),
+      "the server took 70 tokens a request (70 % of the prompt tokens) from its prefix cache, "
+      "although each run has its own salt: was this salt used before?");
   run.spec.workload.prompt = "hello";
   const Measurement m = measure(run.ledger, run.spec);
   EXPECT_FALSE(has(m, "prefix_cache_hits"));

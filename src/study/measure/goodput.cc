@@ -7,6 +7,7 @@
 
 #include "base/core/check.h"
 #include "base/core/time.h"
+#include "base/stats/interval.h"
 #include "base/stats/share.h"
 #include "domain/spec/spec.h"
 #include "study/measure/attempt.h"

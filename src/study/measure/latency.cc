@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stats/survival.h"
 #include "domain/ledger/record.h"
 #include "domain/spec/spec.h"
 #include "study/measure/attempt.h"

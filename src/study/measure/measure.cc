@@ -4,14 +4,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/core/text.h"
 #include "base/core/time.h"
+#include "base/stats/trend.h"
 #include "domain/ledger/ledger.h"
 #include "domain/ledger/record.h"
 #include "domain/spec/spec.h"
@@ -21,6 +22,7 @@
 #include "study/measure/findings.h"
 #include "study/measure/goodput.h"
 #include "study/measure/latency.h"
+#include "study/measure/measurement.h"
 #include "study/measure/population.h"
 #include "study/measure/throughput.h"
 
@@ -74,24 +76,36 @@ Requests requests_of(const Ledger& ledger, const Population& population) {
   return out;
 }
 
-void add_count(MaybeCount& sum, const MaybeCount& count) {
-  if (count) sum = sum.value_or(0) + *count;
-}
+/// More than a chat template adds to a prompt.
+constexpr std::int64_t kMostTemplate = 64;
 
 class TokenCounter {
  public:
+  explicit TokenCounter(Api api) : chat_(api == Api::kOpenAiChat) {}
+
   void add(const RequestRecord& r, const Attempt& attempt) {
     add_count(tokens_.output, attempt.tokens);
     add_count(tokens_.prompt_planned, r.tokens_planned);
-    if (r.tokens_server_prompt) add_count(tokens_.prompt_planned_counted, r.tokens_planned);
     add_count(tokens_.prompt_server, r.tokens_server_prompt);
+    if (r.tokens_server_prompt && r.tokens_planned) {
+      ++tokens_.prompts_counted;
+      add_count(tokens_.prompt_planned_counted, r.tokens_planned);
+      add_count(tokens_.prompt_server_planned, r.tokens_server_prompt);
+      const std::int64_t extra = *r.tokens_server_prompt - *r.tokens_planned;
+      MaybeCount& least = tokens_.template_per_request;
+      if (chat_) least = std::clamp<std::int64_t>(extra, 0, least.value_or(kMostTemplate));
+    }
     add_count(tokens_.cached, r.tokens_server_cached);
+    if (r.tokens_server_cached) ++cache_told_;
     add_count(tokens_.reasoning, r.tokens_server_reasoning);
     if (attempt.complete) ++replies_.at(static_cast<std::size_t>(attempt.source));
   }
 
   [[nodiscard]] Tokens finish() const {
     Tokens out = tokens_;
+    if (out.cached) {
+      out.cached_per_request = static_cast<double>(*out.cached) / static_cast<double>(cache_told_);
+    }
     std::int64_t most = 0;
     for (std::size_t s = 0; s < replies_.size(); ++s) {
       const std::string name(token_source_name(static_cast<TokenSource>(s)));
@@ -105,7 +119,9 @@ class TokenCounter {
   }
 
  private:
+  bool chat_;
   Tokens tokens_;
+  std::int64_t cache_told_ = 0;  // requests
   std::array<std::int64_t, kTokenSourceCount> replies_{};
 };
 
@@ -172,7 +188,7 @@ void walk(const Ledger& ledger, const Population& population, Measurement& m) {
   const std::vector<Role> roles = roles_of(ledger, population);
   LatencyCollector latency(most_gaps(ledger, population));
   ThroughputCollector throughput(population);
-  TokenCounter tokens;
+  TokenCounter tokens(m.spec.target.api);
   std::vector<Attempt> cohort;
   cohort.reserve(population.cohort.size());
   std::vector<Chunk> chunks;
@@ -229,7 +245,7 @@ Measurement measure(const Ledger& ledger, const Spec& spec) {
   m.ttft_split = ttft_split(ledger, population);
   m.validity = validity_of(ledger, population, m);
   const std::optional<Trend> drift = latency_drift(ledger, population, spec);
-  m.findings = findings_of(m, drift);
+  m.findings = findings_of(ledger, m, drift);
   if (drift) withhold_steady(m);
   return m;
 }

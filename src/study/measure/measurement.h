@@ -25,7 +25,7 @@ using MaybeNumber = std::optional<double>;
 /// The percentiles that every distribution shows.
 inline constexpr std::array<double, 4> kPercentiles{0.50, 0.90, 0.99, 0.999};
 inline constexpr std::array<std::string_view, 4> kPercentileNames{"p50", "p90", "p99", "p99_9"};
-enum PercentileIndex : std::uint8_t { kP50, kP90, kP99, kP99_9 };
+enum PercentileIndex : std::uint8_t { kP50, kP90, kP99, kP999 };
 
 /// One percentile. `value` is null when its 95 % interval does not exist at this n (`needs` says
 /// how many there should be), or when it lies beyond what was seen of cut-off requests (then
@@ -143,7 +143,11 @@ struct Tokens {
   std::string source = "none";  // usage | ids | tokenizer | none: of most replies
   std::map<std::string, std::int64_t> replies_by_source;
   MaybeCount output, prompt_planned, prompt_server, cached, reasoning;
-  MaybeCount prompt_planned_counted;  // planned, of those that the server counted too
+  // Of the requests that were both planned and counted by the server:
+  MaybeCount prompt_planned_counted, prompt_server_planned;
+  std::int64_t prompts_counted = 0;
+  MaybeCount template_per_request;  // of a chat: what the server counts beyond every plan, ≤ 64
+  MaybeNumber cached_per_request;   // over the requests whose cache hits were told
 };
 
 /// What the instrument cost and how late it was. Lags are of this run's own requests: a census, so
@@ -159,8 +163,8 @@ struct Client {
   std::int64_t events = 0;
   MaybeNumber events_per_read;
   MaybeNumber busy_share;  // of the busiest worker
-  std::int64_t workers = 0;
-  std::int64_t malformed = 0, builder_stalls = 0, connects = 0;
+  // Null where a kill left no word of the workers:
+  MaybeCount workers, malformed, builder_stalls, connects, sent_again;
 };
 
 /// Where the mean TTFT goes, in ms, over the same requests. What lies between the send and the

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/core/time.h"
+#include "base/stats/interval.h"
 #include "base/stats/mean.h"
 #include "domain/ledger/record.h"
 #include "study/measure/attempt.h"
