@@ -225,6 +225,18 @@ TEST_F(AppTest, FromALedgerRepeatsItsSpec) {
   EXPECT_NE(both.err.find("both give a whole spec"), std::string::npos) << both.err;
 }
 
+TEST_F(AppTest, RunsOfTheSameSecondGetNamesOfTheirOwn) {
+  const fs::path before = fs::current_path();
+  fs::current_path(path(""));
+  for (int i = 0; i < 4; ++i) {
+    // The verdict is none of this test's.
+    const Ran run = ran({"run", "--api", "null", "--requests", "1", "--warmup", "0"});
+    EXPECT_NE(run.code, ExitCode::kUsage) << run.err;
+  }
+  fs::current_path(before);
+  EXPECT_EQ(std::distance(fs::directory_iterator(path("")), fs::directory_iterator{}), 4);
+}
+
 TEST_F(AppTest, FromSomethingElseIsRefused) {
   EXPECT_EQ(ran({"run", "--from", path("none.assay")}).code, ExitCode::kUsage);
   EXPECT_EQ(ran({"run", "--from", write("text.assay", "hello")}).code, ExitCode::kUsage);

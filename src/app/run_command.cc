@@ -47,7 +47,7 @@ std::string draw_salt() {
 }
 
 /// "SmolLM2-135M-c8-20261201-160708.assay", without what a shell or a file system minds.
-std::string ledger_name(const Spec& spec, const std::string& model, WallTime now) {
+std::string ledger_name(const Spec& spec, const std::string& model, WallTime now, int number) {
   std::string stem = model.substr(model.find_last_of('/') + 1).substr(0, 48);
   std::ranges::replace_if(
       stem,
@@ -58,7 +58,8 @@ std::string ledger_name(const Spec& spec, const std::string& model, WallTime now
   std::ranges::replace(stamp, 'T', '-');
   const std::string load = spec.load.rate ? fmt::format("r{:g}", *spec.load.rate)
                                           : fmt::format("c{}", spec.load.concurrency.value_or(0));
-  return fmt::format("{}-{}-{}.assay", stem.empty() ? "run" : stem, load, stamp);
+  return fmt::format("{}-{}-{}{}.assay", stem.empty() ? "run" : stem, load, stamp,
+                     number > 1 ? fmt::format("-{}", number) : "");
 }
 
 Host host_of(const HostLimits& limits) {
@@ -90,6 +91,7 @@ class RunCommand {
   Result<> preflight() const;
   void note_proxies() const;
   Result<std::unique_ptr<LedgerWriter>> create_ledger(const OpenedTarget& target);
+  Result<std::unique_ptr<LedgerWriter>> create_ledger(const OpenedTarget& target, WallTime now);
   ExitCode summarise(const RunEnd& end);
 
   World& world_;
@@ -123,7 +125,18 @@ Result<> RunCommand::preflight() const {
 
 Result<std::unique_ptr<LedgerWriter>> RunCommand::create_ledger(const OpenedTarget& target) {
   const WallTime now = world_.clocks.real_now();
-  if (spec_.run.out.empty()) spec_.run.out = ledger_name(spec_, target.model, now);
+  if (!spec_.run.out.empty()) return create_ledger(target, now);
+  // The stamp has seconds: runs that begin in the same one are told apart by a number.
+  constexpr int kMostInASecond = 1000;
+  for (int n = 1;; ++n) {
+    spec_.run.out = ledger_name(spec_, target.model, now, n);
+    auto ledger = create_ledger(target, now);
+    if (ledger || n == kMostInASecond || access(spec_.run.out.c_str(), F_OK) != 0) return ledger;
+  }
+}
+
+Result<std::unique_ptr<LedgerWriter>> RunCommand::create_ledger(const OpenedTarget& target,
+                                                                WallTime now) {
   std::map<std::string, std::string> values;
   const auto set = [&values](std::string_view key, std::string value) {
     values.emplace(key, std::move(value));
