@@ -1,8 +1,7 @@
 // A source of SSE streams whose send instants are known: one thread, epoll, HTTP/1.1, OpenAI chat
 // chunks of about 235 bytes. It answers POST /v1/chat/completions with `--events` events (or the
 // request's max_tokens), the first `--ttft` after the request, the next ones `--interval` apart,
-// and notes CLOCK_MONOTONIC just before each send(). It shares no code with engine/net, which it is
-// to judge.
+// and notes CLOCK_MONOTONIC just before each send(). It shares no code with what it judges.
 //
 // The truth file: "ASAYTRU1", then per reply, in the order of their ends: u32 length of
 // x-request-id, its bytes, i64 instant of the request, u32 count, count × i64 send instants, one
