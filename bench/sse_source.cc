@@ -1,12 +1,11 @@
 // A source of SSE streams whose send instants are known: one thread, epoll, HTTP/1.1, OpenAI chat
 // chunks of about 235 bytes. It answers POST /v1/chat/completions with `--events` events (or the
 // request's max_tokens), the first `--ttft` after the request, the next ones `--interval` apart,
-// and notes CLOCK_MONOTONIC just before each send(). It shares no code with engine/net:
-// independence is what makes its truth worth comparing with.
+// and notes CLOCK_MONOTONIC just before each send(). It shares no code with what it judges.
 //
 // The truth file: "ASAYTRU1", then per reply, in the order of their ends: u32 length of
-// x-request-id, its bytes, i64 instant at which the request was read, u32 count, count × i64 send
-// instants, one per event. Little-endian, instants in nanoseconds.
+// x-request-id, its bytes, i64 instant of the request, u32 count, count × i64 send instants, one
+// per event. Little-endian, instants in nanoseconds.
 #include <arpa/inet.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
@@ -25,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <fstream>
 #include <ios>

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/core/json_writer.h"
 #include "base/core/text.h"
@@ -43,14 +44,8 @@ std::size_t skip_blanks(std::string_view json, std::size_t i) {
   return i;
 }
 
-}  // namespace
-
-std::string redacted_header(std::string_view name, std::string_view value) {
-  const bool secret = is_secret_name(name) || is_secret_value(value);
-  return std::string(secret && !value.empty() ? kRedacted : value);
-}
-
-std::string redacted_json(std::string_view json) {
+/// The text without its secrets, which are appended to `secrets`.
+std::string take_secrets(std::string_view json, std::vector<std::string>& secrets) {
   std::string out;
   bool secret_next = false;  // the value that follows belongs to a secret name
   int depth = 0;
@@ -70,6 +65,7 @@ std::string redacted_json(std::string_view json) {
         const bool secret = secret_next || secret_depth > 0 || is_secret_value(inner);
         if (secret && !inner.empty()) {
           append_json_string(out, kRedacted);
+          secrets.emplace_back(inner);
         } else {
           out += literal;
         }
@@ -92,6 +88,24 @@ std::string redacted_json(std::string_view json) {
     ++i;
   }
   return out;
+}
+
+}  // namespace
+
+std::string redacted_header(std::string_view name, std::string_view value) {
+  const bool secret = is_secret_name(name) || is_secret_value(value);
+  return std::string(secret && !value.empty() ? kRedacted : value);
+}
+
+std::string redacted_json(std::string_view json) {
+  std::vector<std::string> secrets;
+  return take_secrets(json, secrets);
+}
+
+std::vector<std::string> secrets_in_json(std::string_view json) {
+  std::vector<std::string> secrets;
+  take_secrets(json, secrets);
+  return secrets;
 }
 
 Spec redacted(Spec spec) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "domain/spec/spec.h"
 
@@ -17,5 +18,7 @@ Spec redacted(Spec spec);
 /// The same for one header's value and for a JSON object's text, which must be valid JSON.
 std::string redacted_header(std::string_view name, std::string_view value);
 std::string redacted_json(std::string_view json);
+/// What redacted_json() hides, as it stands between its quotes.
+std::vector<std::string> secrets_in_json(std::string_view json);
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,8 +60,12 @@ Headers headers_of(const TargetSpec& spec, const std::string& api_key) {
   return headers;
 }
 
-std::vector<std::string> secrets_of(const Headers& headers, const std::string& api_key) {
-  std::vector<std::string> secrets;
+std::vector<std::string> secrets_of(const Headers& headers, const std::string& body,
+                                    const std::string& api_key) {
+  // Shorter values of a body are words that any reply may hold: "tokenizer": "auto".
+  constexpr std::size_t kLeastOfBody = 8;
+  std::vector<std::string> secrets = secrets_in_json(body);
+  std::erase_if(secrets, [](const std::string& s) { return s.size() < kLeastOfBody; });
   if (!api_key.empty()) secrets.push_back(api_key);
   for (const auto& [name, value] : headers) {
     if (value.empty() || redacted_header(name, value) == value) continue;
@@ -116,7 +121,7 @@ Result<OpenedTarget> open_target(const Spec& whole, const std::string& api_key) 
   options.addresses = TRY(addresses_of(url));
   options.host = host_header(url);
   options.headers = headers_of(spec, api_key);
-  opened.secrets = secrets_of(options.headers, api_key);
+  opened.secrets = secrets_of(options.headers, spec.body, api_key);
   opened.addresses = options.addresses.size();
   opened.model =
       spec.model == "auto" ? TRY(ask_model(url, options.addresses, options.headers)) : spec.model;

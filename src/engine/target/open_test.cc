@@ -85,6 +85,8 @@ TEST(OpenTarget, NamesWhatMustNotBePrinted) {
   Spec spec = spec_for("http://127.0.0.1");
   spec.target.headers = {
       {"x-api-key", "hunter2"}, {"Authorization", "Bearer s3same"}, {"x-team", "perf"}};
+  spec.target.body =
+      R"({"user": {"access_token": "correct horse"}, "tokenizer": "auto", "top_p": 1})";
   const Result<OpenedTarget> opened = open_target(spec, "s3cret");
   ASSERT_TRUE(opened);
   const auto has = [&](std::string_view secret) {
@@ -94,6 +96,8 @@ TEST(OpenTarget, NamesWhatMustNotBePrinted) {
   EXPECT_TRUE(has("hunter2"));
   EXPECT_TRUE(has("s3same")) << "a server may send the key back without its scheme";
   EXPECT_FALSE(has("perf"));
+  EXPECT_TRUE(has("correct horse"));
+  EXPECT_FALSE(has("auto"));
 }
 
 TEST(OpenTarget, NullNeedsNoUrl) {

@@ -110,7 +110,8 @@ void add_asked(Lines& lines, const Measurement& m) {
     parts.push_back(
         fmt::format("one prompt of yours, {} tokens out", show(m.spec.workload.output)));
   }
-  parts.push_back("warm-up " + show(load.warmup));
+  const bool warm = load.warmup.requests.value_or(0) > 0 || load.warmup.time.value_or(0s) > 0s;
+  parts.push_back(warm ? "warm-up " + show(load.warmup) : "no warm-up");
   if (load.requests) parts.push_back(counted(*load.requests, "request"));
   if (load.duration) parts.push_back(format_duration(*load.duration));
   if (load.connections) parts.push_back(counted(*load.connections, "connection"));
