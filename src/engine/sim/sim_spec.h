@@ -1,6 +1,6 @@
 // What a simulated engine is: who serves and how fast, how long it lets requests queue, how tokens
-// come, what goes wrong. A plain value; parse_sim_spec reads the `sim:` map of a YAML file and
-// reports every problem at once. Who serves is a variant: a pool of servers (M/M/c and its kin) or
+// come, what goes wrong. A plain value; resolve_sim_spec reads it from flags and the `sim:` map of a
+// YAML file (docs/formats/sim.md) and reports every problem at once. Who serves is a variant: a pool of servers (M/M/c and its kin) or
 // a batch server (continuous batching, cost per step); a scheduler over KV blocks is a further
 // alternative beside them.
 #pragma once
@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -121,8 +123,24 @@ struct SimSpec {
   std::vector<FaultRule> faults;
 };
 
-/// `yaml` is a map with the one key `sim`. `path` is for messages; tables are read by `read_file`.
-std::expected<SimSpec, Errors> parse_sim_spec(std::string_view yaml, const std::string& path,
-                                              const ReadFile& read_file);
+/// What was typed, unread. Flags override the file.
+struct SimAsked {
+  std::optional<std::string> yaml;  // a map with the one key `sim`
+  std::string path;                 // its name, for messages
+  std::vector<std::pair<std::string, std::string>> flags;  // ("--servers", "4")
+};
+
+/// A flag for each key of `sim:` that takes a plain value and is wanted often: "--servers" sets
+/// servers.
+struct SimFlag {
+  std::string_view flag, key, argument, fallback, help;
+};
+std::span<const SimFlag> sim_flags();
+
+/// All problems at once, each with flag, or file and line. Tables are read by `read_file`.
+std::expected<SimSpec, Errors> resolve_sim_spec(const SimAsked& asked, const ReadFile& read_file);
+
+/// Every value, defaults filled in: one line of JSON, for the ledger.
+std::string sim_spec_to_json(const SimSpec& spec);
 
 }  // namespace assay
