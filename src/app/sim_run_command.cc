@@ -105,6 +105,17 @@ void add_trace_flags(const std::vector<Duration>& trace, Arguments& run) {
   if (!run.has("--warmup")) run.flags.emplace_back("--warmup", "0");
 }
 
+/// The engine of an earlier run, as its ledger tells it: JSON is YAML.
+std::optional<std::string> read_base_engine(const std::string& path, Errors& errors) {
+  const Result<Ledger> ledger = read_ledger(path);
+  if (!ledger) return std::nullopt;  // the run's own reader says so
+  const std::string engine = ledger->meta_or(meta::kSimSpec);
+  if (!engine.empty()) return fmt::format("{{\"sim\": {}}}", engine);
+  errors.push_back({ExitCode::kUsage, "is the ledger of a real engine, not of a simulated one", path,
+                    "name one of assay sim run, or repeat it with assay run --from"});
+  return std::nullopt;
+}
+
 /// Takes the flags of the engine out of `arguments`.
 SimAsked take_sim_flags(Arguments& arguments, Errors& errors) {
   SimAsked asked;
@@ -116,6 +127,9 @@ SimAsked take_sim_flags(Arguments& arguments, Errors& errors) {
     } else {
       errors.push_back(text.error());
     }
+  } else if (arguments.has("--from")) {
+    asked.path = arguments.value("--from");
+    asked.yaml = read_base_engine(asked.path, errors);
   }
   std::erase_if(arguments.flags, [&asked](const auto& flag) {
     const bool known = std::ranges::find(sim_flags(), flag.first, &SimFlag::flag) !=

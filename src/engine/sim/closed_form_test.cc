@@ -265,8 +265,8 @@ TEST_P(BatchServer, WaitAndResponseAsBirthAndDeath) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Loads, BatchServer,
-                         testing::Values(Load{0.5, 1'000'000, 1}, Load{0.6, 1'000'000, 1},
-                                         Load{0.7, 1'000'000, 1}));
+                         testing::Values(Load{0.5, 1'000'000, 2}, Load{0.6, 1'000'000, 2},
+                                         Load{0.7, 1'000'000, 2}));
 
 }  // namespace
 }  // namespace assay

@@ -1,5 +1,7 @@
 #include "engine/sim/sim_spec.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -67,9 +69,9 @@ void write_fault(const FaultRule& rule, JsonWriter& json) {
 std::string output_text(const OutputSpec& output) {
   switch (output.kind) {
     case OutputSpec::Kind::kFixed:
-      return "fixed:" + std::to_string(static_cast<std::int64_t>(output.tokens));
+      return fmt::format("fixed:{}", static_cast<std::int64_t>(output.tokens));
     case OutputSpec::Kind::kGeometric:
-      return "geometric:" + std::to_string(output.tokens);
+      return fmt::format("geometric:{}", output.tokens);
     case OutputSpec::Kind::kAsked:
       break;
   }
@@ -77,14 +79,16 @@ std::string output_text(const OutputSpec& output) {
 }
 
 void write_stalls(const SimSpec& spec, JsonWriter& json) {
-  json.key("stalls").begin_array();
-  for (const StallSpec& stall : spec.stalls) {
-    json.begin_object();
-    json.field("at", format_duration(stall.at)).field("for", format_duration(stall.length));
-    json.end_object();
+  if (!spec.random_stalls) {
+    json.key("stalls").begin_array();
+    for (const StallSpec& stall : spec.stalls) {
+      json.begin_object();
+      json.field("at", format_duration(stall.at)).field("for", format_duration(stall.length));
+      json.end_object();
+    }
+    json.end_array();
+    return;
   }
-  json.end_array();
-  if (!spec.random_stalls) return;
   json.key("random_stalls").begin_object();
   json.field("every", spec.random_stalls->every.text());
   json.field("for", spec.random_stalls->length.text());
@@ -106,7 +110,7 @@ std::string sim_spec_to_json(const SimSpec& spec) {
   json.begin_object();
   json.field("model", spec.model);
   write_engine(spec, json);
-  json.field("queue", spec.queue);
+  if (spec.queue) json.field("queue", *spec.queue);
   json.key("refuse").begin_object();
   json.field("status", spec.refusal.status);
   json.field("retry_after", format_duration(spec.refusal.retry_after)).end_object();

@@ -26,7 +26,7 @@ namespace assay {
 /// each further token.
 struct ServersSpec {
   std::int64_t servers = 1;
-  std::optional<Distribution> service;
+  std::optional<Distribution> service = std::nullopt;
   Distribution ttft = Distribution::fixed(50ms);
   Distribution gap = Distribution::fixed(10ms);
   std::int64_t slow_servers = 0;  // so many of them are slow replicas …
@@ -140,7 +140,8 @@ std::span<const SimFlag> sim_flags();
 /// All problems at once, each with flag, or file and line. Tables are read by `read_file`.
 std::expected<SimSpec, Errors> resolve_sim_spec(const SimAsked& asked, const ReadFile& read_file);
 
-/// Every value, defaults filled in: one line of JSON, for the ledger.
+/// Every value, defaults filled in: one line of JSON, for the ledger. {"sim": …} around it is a file
+/// that resolve_sim_spec takes.
 std::string sim_spec_to_json(const SimSpec& spec);
 
 }  // namespace assay
