@@ -93,11 +93,11 @@ Result<RunEnd> RunCommand::load() {
   const WallTime now = world_.clocks.real_now();
   if (spec_.run.out.empty()) spec_.run.out = ledger_name(spec_, opened.model, now);
   std::unique_ptr<LedgerWriter> ledger = TRY(create_run_ledger({.spec = spec_,
-                                                                  .plan = plan_,
-                                                                  .limits = limits_,
-                                                                  .asked = options_.asked,
-                                                                  .model = opened.model,
-                                                                  .start_wall = now}));
+                                                                .plan = plan_,
+                                                                .limits = limits_,
+                                                                .asked = options_.asked,
+                                                                .model = opened.model,
+                                                                .start_wall = now}));
   ProgressLine line(world_, spec_, plan_);
   const RunInputs inputs{.spec = spec_,
                          .plan = plan_,

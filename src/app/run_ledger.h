@@ -1,5 +1,5 @@
-// The two ends of a run that every kind of run shares: the ledger's name and meta before it, and the
-// summary on screen after it.
+// The two ends of a run that every kind of run shares: the ledger's name and meta before it, and
+// the summary on screen after it.
 #pragma once
 
 #include <map>

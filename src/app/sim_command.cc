@@ -94,9 +94,10 @@ ExitCode sim_main(World& world, std::span<const std::string> args) {
     return ExitCode::kOk;
   }
   if (!serves) {
-    return report_errors(world, {{ExitCode::kUsage, "needs a subcommand", "sim",
-                                  "sim run simulates a load, sim serve --script FILE plays a scripted "
-                                  "server"}});
+    return report_errors(world,
+                         {{ExitCode::kUsage, "needs a subcommand", "sim",
+                           "sim run simulates a load, sim serve --script FILE plays a scripted "
+                           "server"}});
   }
   Errors errors;
   for (const std::string& bare : arguments.bare) {

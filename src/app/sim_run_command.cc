@@ -83,14 +83,14 @@ std::optional<std::vector<Duration>> read_trace(const std::string& path, Errors&
       offsets.push_back(offset);
       continue;
     }
-    errors.push_back({ExitCode::kUsage,
-                      fits ? "an arrival before the one above it" : "no offset in seconds",
-                      fmt::format("{}:{}", path, line),
-                      "one number per line, 0 or more, in order: 0.125"});
+    errors.push_back(
+        {ExitCode::kUsage, fits ? "an arrival before the one above it" : "no offset in seconds",
+         fmt::format("{}:{}", path, line), "one number per line, 0 or more, in order: 0.125"});
     if (errors.size() - errors_before == 10) return std::nullopt;
   }
   if (offsets.empty() && errors.size() == errors_before) {
-    errors.push_back({ExitCode::kUsage, "holds no arrival", path, "one offset in seconds per line"});
+    errors.push_back(
+        {ExitCode::kUsage, "holds no arrival", path, "one offset in seconds per line"});
   }
   return offsets;
 }
@@ -111,8 +111,8 @@ std::optional<std::string> read_base_engine(const std::string& path, Errors& err
   if (!ledger) return std::nullopt;  // the run's own reader says so
   const std::string engine = ledger->meta_or(meta::kSimSpec);
   if (!engine.empty()) return fmt::format("{{\"sim\": {}}}", engine);
-  errors.push_back({ExitCode::kUsage, "is the ledger of a real engine, not of a simulated one", path,
-                    "name one of assay sim run, or repeat it with assay run --from"});
+  errors.push_back({ExitCode::kUsage, "is the ledger of a real engine, not of a simulated one",
+                    path, "name one of assay sim run, or repeat it with assay run --from"});
   return std::nullopt;
 }
 
@@ -132,8 +132,8 @@ SimAsked take_sim_flags(Arguments& arguments, Errors& errors) {
     asked.yaml = read_base_engine(asked.path, errors);
   }
   std::erase_if(arguments.flags, [&asked](const auto& flag) {
-    const bool known = std::ranges::find(sim_flags(), flag.first, &SimFlag::flag) !=
-                       sim_flags().end();
+    const bool known =
+        std::ranges::find(sim_flags(), flag.first, &SimFlag::flag) != sim_flags().end();
     if (known) asked.flags.push_back(flag);
     return known || flag.first == "--sim" || flag.first == "--trace";
   });
@@ -151,8 +151,8 @@ void refuse_foreign(const Arguments& arguments, Errors& errors) {
   if (!arguments.has("--trace")) return;
   for (const char* const flag : {"--rate", "--arrival", "--concurrency"}) {
     if (!arguments.has(flag)) continue;
-    errors.push_back({ExitCode::kUsage, "a trace says itself when requests arrive", flag,
-                      "keep it or --trace"});
+    errors.push_back(
+        {ExitCode::kUsage, "a trace says itself when requests arrive", flag, "keep it or --trace"});
   }
 }
 

@@ -1,6 +1,6 @@
 // What a run leaves in its ledger beside the meta: takes the records of the workers as they end,
-// works out where the phases lie, and at the end writes counts, histograms and warnings. Used by the
-// run in real time and the one in virtual time alike. One thread.
+// works out where the phases lie, and at the end writes counts, histograms and warnings. Used by
+// the run in real time and the one in virtual time alike. One thread.
 #pragma once
 
 #include <cstdint>

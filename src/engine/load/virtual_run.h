@@ -1,7 +1,7 @@
 // A load run in virtual time: one worker, the same code as in real time, on a VirtualLoop that the
-// target lives on too. Hours of load take as long as their events do, and one seed gives one ledger,
-// to the byte of every row. What a wall clock would say (CPU time, start, clock steps) is 0 or left
-// out.
+// target lives on too. Hours of load take as long as their events do, and one seed gives one
+// ledger, to the byte of every row. What a wall clock would say (CPU time, start, clock steps) is 0
+// or left out.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ namespace assay {
 struct VirtualRunInputs {
   const Spec& spec;      // effective: the salt is set
   const LoadPlan& plan;  // of one worker
-  VirtualLoop& loop;  // fresh; the target may live on it, so it is the caller's
+  VirtualLoop& loop;     // fresh; the target may live on it, so it is the caller's
   Target& target;
   LedgerWriter& ledger;
   const StopLevel& stop;

@@ -123,10 +123,12 @@ TEST_P(Mmc, WaitAndResponseAsErlangC) {
   expect_like(seen.wait_ns,
               {delayed / spare, [&](double t) { return delayed * std::exp(-spare * t); }}, "wait");
   const double d = c - 1 - a;  // 0 would need a limit; no load here makes it so
-  expect_like(seen.response_ns, {delayed / spare + kService, [&](double t) {
-                                   const double grown = -std::expm1(-kMu * t * d) / d;
-                                   return std::exp(-kMu * t) * (1 + delayed * grown);
-                                 }},
+  expect_like(seen.response_ns,
+              {delayed / spare + kService,
+               [&](double t) {
+                 const double grown = -std::expm1(-kMu * t * d) / d;
+                 return std::exp(-kMu * t) * (1 + delayed * grown);
+               }},
               "response");
 }
 
@@ -166,22 +168,24 @@ TEST_P(MmcK, WaitResponseAndLossAsBirthAndDeath) {
                                      .requests = GetParam().requests,
                                      .warmup = GetParam().requests / 20,
                                      .seed = GetParam().seed});
-  const double lost = static_cast<double>(seen.counts.refused) /
-                      static_cast<double>(seen.counts.arrived);
+  const double lost =
+      static_cast<double>(seen.counts.refused) / static_cast<double>(seen.counts.arrived);
   EXPECT_NEAR(lost / p[kK], 1, 0.01);
   const double wait = waiting / (lambda * taken);
-  expect_like(seen.wait_ns, {wait, [&](double t) {
-                               double tail = 0;
-                               for (int n = kC; n < kK; ++n) {
-                                 tail += p[static_cast<std::size_t>(n)] / taken *
-                                         erlang_tail(n - kC + 1, kC * kMu, t);
-                               }
-                               return tail;
-                             }},
+  expect_like(seen.wait_ns,
+              {wait,
+               [&](double t) {
+                 double tail = 0;
+                 for (int n = kC; n < kK; ++n) {
+                   tail += p[static_cast<std::size_t>(n)] / taken *
+                           erlang_tail(n - kC + 1, kC * kMu, t);
+                 }
+                 return tail;
+               }},
               "wait");
-  const double mean_response = std::accumulate(seen.response_ns.begin(), seen.response_ns.end(),
-                                               0.0) /
-                               static_cast<double>(seen.response_ns.size()) / 1e9;
+  const double mean_response =
+      std::accumulate(seen.response_ns.begin(), seen.response_ns.end(), 0.0) /
+      static_cast<double>(seen.response_ns.size()) / 1e9;
   expect_near_share(mean_response, wait + kService, "response mean");
 }
 
@@ -212,10 +216,10 @@ TEST_P(Md1, WaitAndResponseAsCrommelin) {
   const auto bounded = [&](double t) { return t > 25 * kService ? 0.0 : tail(t); };
   const double wait = rho / (2 * kMu * (1 - rho));
   expect_like(seen.wait_ns, {wait, bounded}, "wait");
-  expect_like(seen.response_ns, {wait + kService, [&](double t) {
-                                   return t < kService ? 1.0 : bounded(t - kService);
-                                 }},
-              "response");
+  expect_like(
+      seen.response_ns,
+      {wait + kService, [&](double t) { return t < kService ? 1.0 : bounded(t - kService); }},
+      "response");
 }
 
 INSTANTIATE_TEST_SUITE_P(Loads, Md1,
@@ -226,8 +230,8 @@ class BatchServer : public testing::TestWithParam<Load> {};
 
 TEST_P(BatchServer, WaitAndResponseAsBirthAndDeath) {
   // Replies of geometric length make the batch server a birth-and-death process with
-  // μ_n = b / (N·τ(b)), b = min(n, Bmax), but for the half step that a request waits to join: 1 / 2N
-  // of its response.
+  // μ_n = b / (N·τ(b)), b = min(n, Bmax), but for the half step that a request waits to join: 1 /
+  // 2N of its response.
   constexpr int kBatch = 8;
   constexpr double kTokens = 256;
   constexpr double kBase = 0.004, kPer = 0.0005;
@@ -244,9 +248,8 @@ TEST_P(BatchServer, WaitAndResponseAsBirthAndDeath) {
     if (n >= kBatch) full += weight;
   }
   SimSpec spec;
-  spec.engine = BatchSpec{.batch_max = kBatch,
-                          .step_base = from_seconds(kBase),
-                          .step_per_stream = from_seconds(kPer)};
+  spec.engine = BatchSpec{
+      .batch_max = kBatch, .step_base = from_seconds(kBase), .step_per_stream = from_seconds(kPer)};
   spec.output = {OutputSpec::Kind::kGeometric, kTokens};
   spec.tokens.per_chunk = 1'000'000;  // events cost time and change nothing
   const QueueSeen seen = play_queue({.spec = spec,
@@ -254,9 +257,9 @@ TEST_P(BatchServer, WaitAndResponseAsBirthAndDeath) {
                                      .requests = GetParam().requests,
                                      .warmup = GetParam().requests / 20,
                                      .seed = GetParam().seed});
-  const double mean_response = std::accumulate(seen.response_ns.begin(), seen.response_ns.end(),
-                                               0.0) /
-                               static_cast<double>(seen.response_ns.size()) / 1e9;
+  const double mean_response =
+      std::accumulate(seen.response_ns.begin(), seen.response_ns.end(), 0.0) /
+      static_cast<double>(seen.response_ns.size()) / 1e9;
   expect_near_share(mean_response, inside / total / lambda, "response mean");
   const double spare = mu(kBatch) - lambda;
   const double delayed = full / total;

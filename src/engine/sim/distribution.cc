@@ -169,8 +169,8 @@ Parsed<Distribution> read_table(const std::string& path, const ReadFile& read_fi
 Parsed<double> read_spread(std::string_view text, std::string_view what) {
   const std::optional<double> value = parse_number(text);
   if (value && *value > 0 && *value <= kSpreadMax) return *value;
-  return wrong(fmt::format("the {} must be above 0 and at most {}, not {}", what, kSpreadMax,
-                           quoted(text)));
+  return wrong(
+      fmt::format("the {} must be above 0 and at most {}, not {}", what, kSpreadMax, quoted(text)));
 }
 
 Parsed<Distribution> read_spread_one(std::string_view kind, std::string_view rest) {

@@ -20,9 +20,8 @@ namespace {
 
 SimSpec fixed_pace(std::int64_t servers = 1) {
   SimSpec spec;
-  spec.engine = ServersSpec{.servers = servers,
-                            .ttft = Distribution::fixed(50ms),
-                            .gap = Distribution::fixed(10ms)};
+  spec.engine = ServersSpec{
+      .servers = servers, .ttft = Distribution::fixed(50ms), .gap = Distribution::fixed(10ms)};
   return spec;
 }
 
@@ -116,10 +115,8 @@ TEST(SimCoreTest, ChunksHoldSeveralTokensButNeverReasoningAndOutput) {
 
 TEST(SimCoreTest, BatchStepsGrowWithTheBatchAndJoinBetweenSteps) {
   SimSpec spec;
-  spec.engine = BatchSpec{.batch_max = 2,
-                          .step_base = 10ms,
-                          .step_per_stream = 1ms,
-                          .prefill_per_token = 1ms};
+  spec.engine = BatchSpec{
+      .batch_max = 2, .step_base = 10ms, .step_per_stream = 1ms, .prefill_per_token = 1ms};
   // A: step of 11 + 5 ms of prefill; B joins at 16, with 3 of prefill; C waits for A's place.
   const auto out = play(spec, {{0ms, {5, 2}}, {2ms, {3, 3}}, {3ms, {1, 1}}});
   EXPECT_EQ(instants_ms(out), (Instants{16, 31, 31, 44, 44, 55}));
@@ -137,8 +134,7 @@ TEST(SimCoreTest, AStallShiftsEverythingBehindIt) {
 TEST(SimCoreTest, ColdCostsAreTakenOnce) {
   SimSpec spec = fixed_pace();
   spec.cold = {.first_call = 1s, .tokenizer = 1ms, .new_length = 100ms, .length_step = 10};
-  const auto out =
-      play(spec, {{0s, {5, 1}}, {10s, {5, 1}}, {20s, {11, 1}}, {30s, {20, 1}}});
+  const auto out = play(spec, {{0s, {5, 1}}, {10s, {5, 1}}, {20s, {11, 1}}, {30s, {20, 1}}});
   EXPECT_EQ(instants_ms(out), (Instants{1155, 10055, 20161, 30070}));
 }
 
@@ -266,8 +262,9 @@ TEST(SimCoreTest, AnySpecConservesRequestsAndKeepsOrder) {
     Duration at{0};
     for (int i = 0; i < 200; ++i) {
       at += from_seconds(0.012 * draws.exponential());
-      arrivals.push_back({at, {1 + static_cast<std::int64_t>(draws.below(300)),
-                               1 + static_cast<std::int64_t>(draws.below(9))}});
+      arrivals.push_back({at,
+                          {1 + static_cast<std::int64_t>(draws.below(300)),
+                           1 + static_cast<std::int64_t>(draws.below(9))}});
     }
     std::map<StreamId, StreamSeen> streams;
     Duration now{0};
@@ -315,8 +312,8 @@ std::uint64_t trace_hash(const std::vector<Emission>& emissions) {
   return hash;
 }
 
-// Run a second time with fused multiply-add masked: see CMakeLists.txt. A change of the model changes
-// this number, and its commit says so.
+// Run a second time with fused multiply-add masked: see CMakeLists.txt. A change of the model
+// changes this number, and its commit says so.
 TEST(SimTraceTest, EveryBuildOnEveryMachinePlaysTheSameEvents) {
   std::uint64_t hash = 0;
   for (std::uint64_t number = 0; number < 40; ++number) {

@@ -186,7 +186,8 @@ void BatchScheduler::leave(StreamId id, Duration /*now*/) {
   const StreamState state = parts_.streams.at(id).state;
   parts_.streams.remove(id);
   if (state == StreamState::kWaiting) line_.leave();
-  if (state == StreamState::kServed) std::erase_if(batch_, [id](const Member& member) { return member.id == id; });
+  if (state == StreamState::kServed)
+    std::erase_if(batch_, [id](const Member& member) { return member.id == id; });
 }
 
 }  // namespace assay::internal

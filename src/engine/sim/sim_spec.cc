@@ -18,9 +18,8 @@ namespace assay {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKindCount> kFaultNames = {
-    "http_error", "error_object", "error_string", "error_event", "reset",
-    "half_open",  "close",        "missing_end",  "malformed",   "slow_loris",
-    "comments",   "crlf",         "split_utf8"};
+    "http_error",  "error_object", "error_string", "error_event", "reset", "half_open", "close",
+    "missing_end", "malformed",    "slow_loris",   "comments",    "crlf",  "split_utf8"};
 
 constexpr std::array kSimFlags = std::to_array<SimFlag>({
     {"--servers", "servers", "N", "1", "servers, each with one request at a time"},
@@ -97,9 +96,7 @@ void write_stalls(const SimSpec& spec, JsonWriter& json) {
 
 }  // namespace
 
-std::string_view fault_name(FaultKind kind) {
-  return kFaultNames[static_cast<std::size_t>(kind)];
-}
+std::string_view fault_name(FaultKind kind) { return kFaultNames[static_cast<std::size_t>(kind)]; }
 
 std::span<const SimFlag> sim_flags() { return kSimFlags; }
 

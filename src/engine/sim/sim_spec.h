@@ -1,8 +1,8 @@
 // What a simulated engine is: who serves and how fast, how long it lets requests queue, how tokens
-// come, what goes wrong. A plain value; resolve_sim_spec reads it from flags and the `sim:` map of a
-// YAML file (docs/formats/sim.md) and reports every problem at once. Who serves is a variant: a pool of servers (M/M/c and its kin) or
-// a batch server (continuous batching, cost per step); a scheduler over KV blocks is a further
-// alternative beside them.
+// come, what goes wrong. A plain value; resolve_sim_spec reads it from flags and the `sim:` map of
+// a YAML file (docs/formats/sim.md) and reports every problem at once. Who serves is a variant: a
+// pool of servers (M/M/c and its kin) or a batch server (continuous batching, cost per step); a
+// scheduler over KV blocks is a further alternative beside them.
 #pragma once
 
 #include <cstdint>
@@ -63,9 +63,9 @@ struct TokenSpec {
 
 /// Costs of an engine that is cold.
 struct ColdSpec {
-  Duration first_call{0};      // added to the first reply
-  Duration tokenizer{0};       // per prompt token, before the request queues
-  Duration new_length{0};      // added to the first reply of each prompt length …
+  Duration first_call{0};         // added to the first reply
+  Duration tokenizer{0};          // per prompt token, before the request queues
+  Duration new_length{0};         // added to the first reply of each prompt length …
   std::int64_t length_step = 64;  // … rounded up to a multiple of this
 };
 
@@ -98,8 +98,8 @@ enum class FaultKind : std::uint8_t {
 inline constexpr int kFaultKindCount = 13;
 std::string_view fault_name(FaultKind kind);
 
-/// Which requests (counted from 1 as they arrive) a fault hits, and where in the stream. Exactly one
-/// of the three is set.
+/// Which requests (counted from 1 as they arrive) a fault hits, and where in the stream. Exactly
+/// one of the three is set.
 struct FaultRule {
   FaultKind kind = FaultKind::kHttpError;
   std::optional<std::int64_t> nth, every;
@@ -125,8 +125,8 @@ struct SimSpec {
 
 /// What was typed, unread. Flags override the file.
 struct SimAsked {
-  std::optional<std::string> yaml;  // a map with the one key `sim`
-  std::string path;                 // its name, for messages
+  std::optional<std::string> yaml;                         // a map with the one key `sim`
+  std::string path;                                        // its name, for messages
   std::vector<std::pair<std::string, std::string>> flags;  // ("--servers", "4")
 };
 
@@ -140,8 +140,8 @@ std::span<const SimFlag> sim_flags();
 /// All problems at once, each with flag, or file and line. Tables are read by `read_file`.
 std::expected<SimSpec, Errors> resolve_sim_spec(const SimAsked& asked, const ReadFile& read_file);
 
-/// Every value, defaults filled in: one line of JSON, for the ledger. {"sim": …} around it is a file
-/// that resolve_sim_spec takes.
+/// Every value, defaults filled in: one line of JSON, for the ledger. {"sim": …} around it is a
+/// file that resolve_sim_spec takes.
 std::string sim_spec_to_json(const SimSpec& spec);
 
 }  // namespace assay

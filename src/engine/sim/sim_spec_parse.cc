@@ -357,10 +357,10 @@ std::expected<SimSpec, Errors> SimParser::finish() {
                        "set step or step_per_stream above 0"});
   }
   if (servers_.slow_servers > servers_.servers) {
-    errors_.push_back({ExitCode::kUsage,
-                       fmt::format("{} slow servers of {} in all", servers_.slow_servers,
-                                   servers_.servers),
-                       "slow", "lower slow.servers or raise servers"});
+    errors_.push_back(
+        {ExitCode::kUsage,
+         fmt::format("{} slow servers of {} in all", servers_.slow_servers, servers_.servers),
+         "slow", "lower slow.servers or raise servers"});
   }
   if (!errors_.empty()) return std::unexpected(std::move(errors_));
   if (ttft_) servers_.ttft = *ttft_;

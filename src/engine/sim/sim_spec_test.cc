@@ -100,34 +100,36 @@ TEST(SimSpecTest, EveryProblemIsToldWithItsPlace) {
   faults: [{do: explode, nth: 1}, {do: reset}, {nth: 1}]
 )");
   asked.flags = {{"--queue", "-1"}};
-  EXPECT_EQ(problems(asked),
-            (std::vector<std::string>{
-                "e.yaml:4: sim knows no key \"speed\"",
-                "e.yaml:2: servers must be a whole number of at least 1, not \"0\"",
-                "e.yaml:3: service: 'weibull:3' is no distribution of times",
-                "e.yaml:6: status must be a whole number of at least 400, not \"200\"",
-                "e.yaml:5: \"some\" is no length of replies",
-                "e.yaml:7: a stall begins before the one above it has ended",
-                "e.yaml:8: do is one of http_error, error_object, error_string, error_event, reset, "
-                "half_open, close, missing_end, malformed, slow_loris, comments, crlf, split_utf8, "
-                "not \"explode\"",
-                "e.yaml:8: a fault needs exactly one of nth, every and share",
-                "e.yaml:8: a fault needs \"do\"",
-                "--queue: queue must be a whole number of at least 0, not \"-1\"",
-            }));
+  EXPECT_EQ(
+      problems(asked),
+      (std::vector<std::string>{
+          "e.yaml:4: sim knows no key \"speed\"",
+          "e.yaml:2: servers must be a whole number of at least 1, not \"0\"",
+          "e.yaml:3: service: 'weibull:3' is no distribution of times",
+          "e.yaml:6: status must be a whole number of at least 400, not \"200\"",
+          "e.yaml:5: \"some\" is no length of replies",
+          "e.yaml:7: a stall begins before the one above it has ended",
+          "e.yaml:8: do is one of http_error, error_object, error_string, error_event, reset, "
+          "half_open, close, missing_end, malformed, slow_loris, comments, crlf, split_utf8, "
+          "not \"explode\"",
+          "e.yaml:8: a fault needs exactly one of nth, every and share",
+          "e.yaml:8: a fault needs \"do\"",
+          "--queue: queue must be a whole number of at least 0, not \"-1\"",
+      }));
 }
 
 TEST(SimSpecTest, KeysThatDontGoTogetherAreRefused) {
   SimAsked asked = file("sim: {servers: 2, service: exp:10ms, gap: det:1ms}");
   asked.flags = {{"--batch", "4"}};
-  EXPECT_EQ(problems(asked),
-            (std::vector<std::string>{
-                "--batch: servers and batch_max don't go together: an engine has servers or a batch",
-                "--batch: service and batch_max don't go together: an engine has servers or a batch",
-                "--batch: gap and batch_max don't go together: an engine has servers or a batch",
-                "e.yaml:1: service and gap don't go together: service is the time of the whole "
-                "reply",
-            }));
+  EXPECT_EQ(
+      problems(asked),
+      (std::vector<std::string>{
+          "--batch: servers and batch_max don't go together: an engine has servers or a batch",
+          "--batch: service and batch_max don't go together: an engine has servers or a batch",
+          "--batch: gap and batch_max don't go together: an engine has servers or a batch",
+          "e.yaml:1: service and gap don't go together: service is the time of the whole "
+          "reply",
+      }));
 }
 
 TEST(SimSpecTest, TextThatIsNoEngineIsRefused) {

@@ -1,7 +1,7 @@
 // The simulated engine as a Target in this process: what the real load code runs against in virtual
 // time. Every channel is a connection to one engine, which starts with the first of them; all live
-// on one Loop, which outlives the target. Faults that concern bytes alone (slow-loris, comments, line ends, torn characters)
-// change nothing here, where there are no bytes.
+// on one Loop, which outlives the target. Faults that concern bytes alone (slow-loris, comments,
+// line ends, torn characters) change nothing here, where there are no bytes.
 #pragma once
 
 #include <cstdint>

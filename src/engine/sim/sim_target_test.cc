@@ -38,18 +38,16 @@ struct Sink final : ReplySink {
     text += event.text;
     text += event.reasoning;
     if (event.usage.any()) usage = event.usage;
-    note(event.malformed                  ? "malformed"
-         : event.error                    ? "error"
-         : event.end                      ? "done"
-         : !event.finish_reason.empty()   ? "finish"
-         : !event.reasoning.empty()       ? "reasoning"
-         : event.has_output()             ? "text"
-         : event.usage.any()              ? "usage"
-                                          : "role");
+    note(event.malformed                ? "malformed"
+         : event.error                  ? "error"
+         : event.end                    ? "done"
+         : !event.finish_reason.empty() ? "finish"
+         : !event.reasoning.empty()     ? "reasoning"
+         : event.has_output()           ? "text"
+         : event.usage.any()            ? "usage"
+                                        : "role");
   }
-  void on_error_body(std::string_view code, std::string_view) override {
-    note(std::string(code));
-  }
+  void on_error_body(std::string_view code, std::string_view) override { note(std::string(code)); }
   void on_end(ReplyEnd end, Instant, std::string_view) override {
     constexpr std::string_view kNames[] = {"complete", "closed", "reset", "protocol"};
     note(std::string(kNames[static_cast<int>(end)]));
@@ -65,7 +63,8 @@ struct Seat {
   }
   Told ask(std::int64_t tokens) {
     sink.told.clear();
-    wire = target.encode({.prompt = "Three words here.", .tokens_output = tokens, .request_id = {}});
+    wire =
+        target.encode({.prompt = "Three words here.", .tokens_output = tokens, .request_id = {}});
     channel->send(wire, sink);
     loop.run();
     return sink.told;

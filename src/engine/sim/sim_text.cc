@@ -25,8 +25,8 @@ std::int64_t count_sim_tokens(std::string_view text) {
   for (const char c : text) {
     const auto u = static_cast<unsigned char>(c);
     // Bytes of a character outside ASCII count as letters.
-    const bool letter = u >= 0x80 || (u >= '0' && u <= '9') || (u >= 'A' && u <= 'Z') ||
-                        (u >= 'a' && u <= 'z');
+    const bool letter =
+        u >= 0x80 || (u >= '0' && u <= '9') || (u >= 'A' && u <= 'Z') || (u >= 'a' && u <= 'z');
     const bool blank = u == ' ' || (u >= '\t' && u <= '\r');
     if (letter ? !in_word : !blank) ++tokens;
     in_word = letter;
