@@ -34,9 +34,10 @@ double to_ns(Duration d) { return static_cast<double>(d.count()); }
 
 /// Gamma of scale 1.
 double draw_gamma(double shape, Draws& draws) {
+  double boost = 1;
   if (shape < 1) {
-    const double boost = exact_exp(exact_log(1 - draws.uniform()) / shape);
-    return draw_gamma(shape + 1, draws) * boost;  // NOLINT(misc-no-recursion): once
+    boost = exact_exp(exact_log(1 - draws.uniform()) / shape);
+    shape += 1;
   }
   const double d = shape - 1.0 / 3;
   const double c = 1 / std::sqrt(9 * d);
@@ -46,7 +47,7 @@ double draw_gamma(double shape, Draws& draws) {
     if (t <= 0) continue;
     const double v = t * t * t;
     const double u = 1 - draws.uniform();
-    if (exact_log(u) < 0.5 * x * x + d - d * v + d * exact_log(v)) return d * v;
+    if (exact_log(u) < 0.5 * x * x + d - d * v + d * exact_log(v)) return d * v * boost;
   }
 }
 
