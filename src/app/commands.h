@@ -15,5 +15,6 @@ ExitCode run_app(World& world);
 ExitCode run_main(World& world, std::span<const std::string> args);
 ExitCode report_main(World& world, std::span<const std::string> args);
 ExitCode sim_main(World& world, std::span<const std::string> args);
+ExitCode sim_run_main(World& world, std::span<const std::string> args);
 
 }  // namespace assay

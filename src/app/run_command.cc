@@ -2,37 +2,27 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "app/interrupts.h"
 #include "app/progress_line.h"
-#include "app/show_ledger.h"
+#include "app/run_ledger.h"
 #include "app/world.h"
 #include "base/core/random.h"
 #include "base/core/result.h"
-#include "base/core/version.h"
-#include "domain/ledger/host.h"
 #include "domain/ledger/ledger.h"
-#include "domain/spec/parse.h"
 #include "domain/spec/spec.h"
 #include "engine/load/plan.h"
 #include "engine/load/run.h"
 #include "engine/probe/limits.h"
 #include "engine/target/open.h"
-#include "study/measure/measurement.h"
 
 namespace assay {
 namespace {
@@ -46,32 +36,6 @@ std::string draw_salt() {
   return fmt::format("{:012x}", bits & 0xffff'ffff'ffffULL);
 }
 
-/// "SmolLM2-135M-c8-20261201-160708.assay", without what a shell or a file system minds.
-std::string ledger_name(const Spec& spec, const std::string& model, WallTime now, int number) {
-  std::string stem = model.substr(model.find_last_of('/') + 1).substr(0, 48);
-  std::ranges::replace_if(
-      stem,
-      [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '.' && c != '_'; },
-      '-');
-  std::string stamp = format_utc(now);
-  std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
-  std::ranges::replace(stamp, 'T', '-');
-  const std::string load = spec.load.rate ? fmt::format("r{:g}", *spec.load.rate)
-                                          : fmt::format("c{}", spec.load.concurrency.value_or(0));
-  return fmt::format("{}-{}-{}{}.assay", stem.empty() ? "run" : stem, load, stamp,
-                     number > 1 ? fmt::format("-{}", number) : "");
-}
-
-Host host_of(const HostLimits& limits) {
-  utsname name{};
-  uname(&name);
-  return {.cores = limits.cores,
-          .descriptors = limits.descriptors,
-          .local_ports = limits.ports,
-          .kernel = name.release,
-          .machine = name.machine};
-}
-
 /// One run from a checked spec to its exit code.
 class RunCommand {
  public:
@@ -83,16 +47,13 @@ class RunCommand {
     plan_ = plan_load(spec_, limits_.cores);
     const Result<RunEnd> end = load();
     if (!end) return report_errors(world_, {end.error()});
-    return summarise(*end);
+    return summarise_run(world_, spec_, options_.format, *end);
   }
 
  private:
   Result<RunEnd> load();
   Result<> preflight() const;
   void note_proxies() const;
-  Result<std::unique_ptr<LedgerWriter>> create_ledger(const OpenedTarget& target);
-  Result<std::unique_ptr<LedgerWriter>> create_ledger(const OpenedTarget& target, WallTime now);
-  ExitCode summarise(const RunEnd& end);
 
   World& world_;
   Spec spec_;
@@ -112,46 +73,12 @@ void RunCommand::note_proxies() const {
 }
 
 Result<> RunCommand::preflight() const {
-  if (!spec_.run.out.empty() && access(spec_.run.out.c_str(), F_OK) == 0) {
-    return usage_error("there is such a file already, and no run is ever overwritten",
-                       spec_.run.out, "choose another name with --out");
-  }
+  TRY(check_out(spec_));
   if (spec_.target.api == Api::kNull || !plan_.connections) return {};
   const bool unix_socket =
       !spec_.target.urls.empty() && spec_.target.urls.front().starts_with("unix:");
   return check_connections(limits_, *plan_.connections, 1,
                            unix_socket ? Transport::kUnix : Transport::kTcp);
-}
-
-Result<std::unique_ptr<LedgerWriter>> RunCommand::create_ledger(const OpenedTarget& target) {
-  const WallTime now = world_.clocks.real_now();
-  if (!spec_.run.out.empty()) return create_ledger(target, now);
-  // The stamp has seconds: runs that begin in the same one are told apart by a number.
-  constexpr int kMostInASecond = 1000;
-  for (int n = 1;; ++n) {
-    spec_.run.out = ledger_name(spec_, target.model, now, n);
-    auto ledger = create_ledger(target, now);
-    if (ledger || n == kMostInASecond || access(spec_.run.out.c_str(), F_OK) != 0) return ledger;
-  }
-}
-
-Result<std::unique_ptr<LedgerWriter>> RunCommand::create_ledger(const OpenedTarget& target,
-                                                                WallTime now) {
-  std::map<std::string, std::string> values;
-  const auto set = [&values](std::string_view key, std::string value) {
-    values.emplace(key, std::move(value));
-  };
-  set(meta::kToolVersion, version_number());
-  set(meta::kToolCommit, version_commit());
-  set(meta::kSpecAsked, options_.asked);
-  set(meta::kSpecEffective, spec_to_json(spec_));
-  set(meta::kSeed, std::to_string(spec_.run.seed));
-  set(meta::kSalt, spec_.run.salt);
-  set(meta::kModel, target.model);
-  set(meta::kWorkers, fmt::format("{} ({})", plan_.workers, plan_.workers_why));
-  set(meta::kHost, host_to_json(host_of(limits_)));
-  set(meta::kStartWall, format_utc(now));
-  return LedgerWriter::create(spec_.run.out, values);
 }
 
 Result<RunEnd> RunCommand::load() {
@@ -162,7 +89,14 @@ Result<RunEnd> RunCommand::load() {
   const Interrupts interrupts([&](int nth) { stop.store(std::min(nth, 2)); });
   const std::stop_callback asked(world_.stop, [&] { stop.store(1); });
   OpenedTarget opened = TRY(open_target(spec_, options_.api_key.value_or("")));
-  std::unique_ptr<LedgerWriter> ledger = TRY(create_ledger(opened));
+  const WallTime now = world_.clocks.real_now();
+  if (spec_.run.out.empty()) spec_.run.out = free_ledger_name(spec_, opened.model, now);
+  std::unique_ptr<LedgerWriter> ledger = TRY(create_run_ledger({.spec = spec_,
+                                                                .plan = plan_,
+                                                                .limits = limits_,
+                                                                .asked = options_.asked,
+                                                                .model = opened.model,
+                                                                .start_wall = now}));
   ProgressLine line(world_, spec_, plan_);
   const RunInputs inputs{.spec = spec_,
                          .plan = plan_,
@@ -180,22 +114,8 @@ Result<RunEnd> RunCommand::load() {
     if (end.error().code == ExitCode::kUnreachable) unlink(spec_.run.out.c_str());
     return end;
   }
-  const Closed closed = TRY(ledger->close(end->interrupted ? "interrupted" : "complete"));
-  if (closed == Closed::kWithWal) {
-    world_.err(
-        fmt::format("assay: {0}: another process reads the ledger; the run is saved, and "
-                    "{0}-wal belongs to it (keep it beside the ledger)\n",
-                    spec_.run.out));
-  }
+  TRY(close_run_ledger(world_, spec_, *ledger, *end));
   return end;
-}
-
-ExitCode RunCommand::summarise(const RunEnd& end) {
-  const Result<Measurement> m = measure_file(spec_.run.out);
-  if (!m) return report_errors(world_, {m.error()});
-  world_.out(rendered(world_, *m, options_.format));
-  if (end.interrupted) return ExitCode::kInterrupted;
-  return m->validity.valid ? ExitCode::kOk : ExitCode::kRunInvalid;
 }
 
 }  // namespace

@@ -84,6 +84,7 @@ ExitCode serve(World& world, ServeAsked asked) {
 }  // namespace
 
 ExitCode sim_main(World& world, std::span<const std::string> args) {
+  if (!args.empty() && args.front() == "run") return sim_run_main(world, args.subspan(1));
   const bool serves = !args.empty() && args.front() == "serve";
   const Arguments arguments = split_arguments(serves ? args.subspan(1) : args, kFlags);
   if (arguments.has("--help")) {
@@ -91,8 +92,10 @@ ExitCode sim_main(World& world, std::span<const std::string> args) {
     return ExitCode::kOk;
   }
   if (!serves) {
-    return report_errors(world, {{ExitCode::kUsage, "needs a subcommand", "sim",
-                                  "this version knows sim serve --script FILE"}});
+    return report_errors(world,
+                         {{ExitCode::kUsage, "needs a subcommand", "sim",
+                           "sim run simulates a load, sim serve --script FILE plays a scripted "
+                           "server"}});
   }
   Errors errors;
   for (const std::string& bare : arguments.bare) {

@@ -43,6 +43,8 @@ inline constexpr std::string_view kStartMonotonicNs =
 inline constexpr std::string_view kClockOffsetNs =
     "clock_offset_ns";                                          // real − monotonic at run start
 inline constexpr std::string_view kClockSteps = "clock_steps";  // steps of the wall clock seen
+inline constexpr std::string_view kSimSpec =
+    "sim_spec";  // JSON of the simulated engine; only in runs of `assay sim`
 inline constexpr std::string_view kWriterPid =
     "writer_pid";  // pid:start time:boot id, to tell whether it still lives
 }  // namespace meta

@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/core/random.h"
@@ -43,12 +44,27 @@ std::unique_ptr<PreparedRequest> RequestBuilder::build(std::int64_t id) const {
 }
 
 OpenSchedule::OpenSchedule(const LoadSpec& spec, const LoadPlan& plan, std::uint64_t seed)
-    : walk_(spec.arrival, spec.rate.value_or(1), seed), plan_(plan) {
+    : arrivals_(ArrivalWalk(spec.arrival, spec.rate.value_or(1), seed)), plan_(plan) {
+  set_end();
+}
+
+OpenSchedule::OpenSchedule(std::vector<RunTime> trace, const LoadPlan& plan)
+    : arrivals_(std::move(trace)), plan_(plan) {
+  set_end();
+}
+
+void OpenSchedule::set_end() {
   if (plan_.duration && plan_.warmup_requests == 0) stop_at_ = plan_.warmup_time + *plan_.duration;
 }
 
 std::optional<OpenSchedule::Arrival> OpenSchedule::next() {
-  Arrival arrival{id_, walk_.next(), false};
+  Arrival arrival{id_, RunTime(0), false};
+  if (const auto* trace = std::get_if<std::vector<RunTime>>(&arrivals_)) {
+    if (static_cast<std::size_t>(id_) >= trace->size()) return std::nullopt;
+    arrival.at = (*trace)[static_cast<std::size_t>(id_)];
+  } else {
+    arrival.at = std::get<ArrivalWalk>(arrivals_).next();
+  }
   arrival.warmup =
       plan_.warmup_requests > 0 ? id_ < plan_.warmup_requests : arrival.at < plan_.warmup_time;
   ++id_;

@@ -14,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/core/time.h"
@@ -55,6 +56,8 @@ class RequestBuilder {
 class OpenSchedule {
  public:
   OpenSchedule(const LoadSpec& spec, const LoadPlan& plan, std::uint64_t seed);
+  /// Recorded arrivals, in order, which end the schedule with their own end.
+  OpenSchedule(std::vector<RunTime> trace, const LoadPlan& plan);
   struct Arrival {
     std::int64_t id = 0;
     RunTime at{0};
@@ -63,7 +66,9 @@ class OpenSchedule {
   std::optional<Arrival> next();
 
  private:
-  ArrivalWalk walk_;
+  void set_end();
+
+  std::variant<ArrivalWalk, std::vector<RunTime>> arrivals_;
   LoadPlan plan_;
   std::int64_t id_ = 0;
   std::int64_t steady_count_ = 0;

@@ -29,7 +29,7 @@
 #include "engine/load/builder.h"
 #include "engine/load/exchange.h"
 #include "engine/load/plan.h"
-#include "engine/load/spsc_ring.h"
+#include "engine/load/run_writer.h"
 #include "engine/load/worker.h"
 #include "engine/net/clock_watch.h"
 #include "engine/net/epoll_loop.h"
@@ -74,7 +74,8 @@ class LoadRun {
   explicit LoadRun(const RunInputs& inputs)
       : in_(inputs),
         builder_(inputs.spec, inputs.spec.run.salt, inputs.target),
-        watch_(inputs.clocks) {}
+        watch_(inputs.clocks),
+        writer_(inputs.plan, shared_, inputs.ledger) {}
 
   Result<RunEnd> run() {
     make_lanes();
@@ -117,9 +118,6 @@ class LoadRun {
   void report_progress();
   Result<> write_records();
   Result<> write_summary();
-  Result<> write_phases(RunTime until);
-  [[nodiscard]] std::optional<RunTime> steady_end() const;
-  Result<> add_event(std::string kind, std::string detail);
   [[nodiscard]] RunTime run_now() const { return in_.clocks.now() - start_; }
 
   /// Waits on signal_ for `done`, under the lock.
@@ -135,6 +133,7 @@ class LoadRun {
   RequestBuilder builder_;
   ClockWatch watch_;
   SharedRunState shared_;
+  RunWriter writer_;
   std::vector<std::unique_ptr<RequestFeed>> feeds_;
   std::vector<Lane> lanes_;
   Instant start_{};
@@ -148,11 +147,7 @@ class LoadRun {
 
   // The writer's own.
   int stop_seen_ = 0;
-  std::optional<RunTime> stopped_at_;
   std::int64_t clock_steps_ = 0;
-  std::int64_t steady_requests_ = 0;
-  RunTime last_steady_scheduled_{0};
-  RunTime last_done_{0};
   Instant progress_at_{};
 };
 
@@ -255,7 +250,7 @@ Result<> LoadRun::watch_until_finished() {
     if (over) return {};
     if (in_.clocks.now() >= commit_at) {
       // What a kill would leave has its phases too.
-      TRY(write_phases(run_now()));
+      TRY(writer_.write_phases(run_now()));
       TRY(in_.ledger.commit());
       commit_at = in_.clocks.now() + kCommitEvery;
     }
@@ -267,7 +262,7 @@ void LoadRun::obey_stop() {
   const int level = in_.stop.load(std::memory_order_relaxed);
   if (level <= stop_seen_) return;
   stop_seen_ = level;
-  if (!stopped_at_) stopped_at_ = std::max(run_now(), RunTime(0));
+  writer_.note_stop(std::max(run_now(), RunTime(0)));
   const Duration drain = level >= 2 ? Duration(0) : std::min(kDrainAfterSignal, in_.plan.drain);
   for (Lane& lane : lanes_) {
     lane.loop->post([&lane, drain] { lane.worker->stop(drain); });
@@ -278,13 +273,10 @@ Result<> LoadRun::look_at_clock() {
   const std::optional<std::int64_t> moved = watch_.poll();
   if (!moved) return {};
   ++clock_steps_;
-  return add_event("clock_step",
-                   fmt::format("the wall clock was set by {:+.3f} ms; latencies don't use it",
-                               static_cast<double>(*moved) / 1e6));
-}
-
-Result<> LoadRun::add_event(std::string kind, std::string detail) {
-  return in_.ledger.append(EventRow{run_now(), std::move(kind), std::move(detail)});
+  return in_.ledger.append(
+      EventRow{run_now(), "clock_step",
+               fmt::format("the wall clock was set by {:+.3f} ms; latencies don't use it",
+                           static_cast<double>(*moved) / 1e6)});
 }
 
 void LoadRun::report_progress() {
@@ -301,88 +293,24 @@ void LoadRun::report_progress() {
     progress.events += live.chunks.load(std::memory_order_relaxed);
   }
   const std::int64_t steady = shared_.steady_start_ns.load(std::memory_order_relaxed);
-  const std::optional<RunTime> end = steady_end();
+  const std::optional<RunTime> end = writer_.steady_end();
   progress.phase = steady < 0 ? "warmup" : end && progress.elapsed > *end ? "drain" : "steady";
   in_.on_progress(progress);
 }
 
 Result<> LoadRun::write_records() {
   for (Lane& lane : lanes_) {
-    SpscRing<std::unique_ptr<RequestRecord>>& ring = lane.worker->records();
-    const auto write = [this, &lane](const RequestRecord& record) -> Result<> {
-      ++lane.written;
-      if (record.phase == static_cast<int>(Phase::kSteady)) {
-        ++steady_requests_;
-        last_steady_scheduled_ = std::max(last_steady_scheduled_, record.scheduled);
-      }
-      last_done_ = std::max(last_done_, record.done.value_or(record.scheduled));
-      return in_.ledger.append(record);
-    };
-    while (ring.front() != nullptr) TRY(write(*ring.pop()));
-    if (lane.thread.joinable()) continue;
-    // The worker's thread has ended: what found no room in the ring is ours now.
-    for (const auto& record : lane.worker->overflow()) TRY(write(*record));
-    lane.worker->overflow().clear();
+    // A worker whose thread has ended has left what found no room in the ring.
+    TRY(lane.thread.joinable() ? writer_.write_records(*lane.worker)
+                               : writer_.write_all_records(*lane.worker));
   }
   return {};
 }
 
-std::optional<RunTime> LoadRun::steady_end() const {
-  const std::int64_t begin = shared_.steady_start_ns.load(std::memory_order_relaxed);
-  if (begin < 0) return std::nullopt;
-  std::optional<RunTime> end;
-  if (in_.plan.duration) {
-    const RunTime from = in_.plan.warmup_requests > 0 ? RunTime(begin) : in_.plan.warmup_time;
-    end = from + *in_.plan.duration;
-  }
-  if (in_.plan.requests && steady_requests_ >= *in_.plan.requests) {
-    end = std::min(end.value_or(last_steady_scheduled_), last_steady_scheduled_);
-  }
-  if (stopped_at_) end = std::min(end.value_or(*stopped_at_), *stopped_at_);
-  return end;
-}
-
-Result<> LoadRun::write_phases(RunTime until) {
-  const std::int64_t steady = shared_.steady_start_ns.load();
-  const RunTime warm = steady < 0 ? until : RunTime(steady);
-  TRY(in_.ledger.append(PhaseRow{static_cast<int>(Phase::kWarmup), "warmup", RunTime(0), warm}));
-  if (steady < 0) return {};
-  const RunTime end = std::clamp(steady_end().value_or(until), warm, std::max(warm, until));
-  TRY(in_.ledger.append(PhaseRow{static_cast<int>(Phase::kSteady), "steady", warm, end}));
-  return in_.ledger.append(
-      PhaseRow{static_cast<int>(Phase::kDrain), "drain", end, std::max(end, until)});
-}
-
 Result<> LoadRun::write_summary() {
-  TRY(write_phases(std::max(last_done_, stopped_at_.value_or(RunTime(0)))));
-  std::string server;
-  std::int64_t sent_again = 0;
-  for (Lane& lane : lanes_) {
-    const ExchangeContext& context = lane.worker->context();
-    if (server.empty()) server = context.server;
-    WorkerRow counts = context.counts;
-    counts.lost = counts.requests - lane.written;
-    TRY(in_.ledger.append(counts));
-    sent_again += context.counts.sent_again;
-    for (int phase = 0; phase < kPhaseCount; ++phase) {
-      const auto p = static_cast<std::size_t>(phase);
-      for (const auto& [name, histogram] : {std::pair{"send_lag_ns", &context.send_lag[p]},
-                                            std::pair{"receive_lag_ns", &context.receive_lag[p]}}) {
-        if (histogram->count() == 0) continue;
-        TRY(in_.ledger.append(HistogramRow{name, context.worker, phase, histogram->encode_v2()}));
-      }
-    }
-  }
-  if (sent_again > 0) {
-    TRY(add_event(
-        "warning",
-        fmt::format("{} requests went out again on a new connection: the server had closed "
-                    "theirs after an earlier reply without saying so",
-                    sent_again)));
-  }
-  TRY(in_.ledger.set_meta(meta::kServer, server));
-  TRY(in_.ledger.set_meta(meta::kClockSteps, std::to_string(clock_steps_)));
-  return in_.ledger.commit();
+  std::vector<Worker*> workers;
+  for (Lane& lane : lanes_) workers.push_back(lane.worker.get());
+  return writer_.write_summary(workers, clock_steps_);
 }
 
 }  // namespace

@@ -34,9 +34,10 @@ double to_ns(Duration d) { return static_cast<double>(d.count()); }
 
 /// Gamma of scale 1.
 double draw_gamma(double shape, Draws& draws) {
+  double boost = 1;
   if (shape < 1) {
-    const double boost = exact_exp(exact_log(1 - draws.uniform()) / shape);
-    return draw_gamma(shape + 1, draws) * boost;  // NOLINT(misc-no-recursion): once
+    boost = exact_exp(exact_log(1 - draws.uniform()) / shape);
+    shape += 1;
   }
   const double d = shape - 1.0 / 3;
   const double c = 1 / std::sqrt(9 * d);
@@ -46,7 +47,7 @@ double draw_gamma(double shape, Draws& draws) {
     if (t <= 0) continue;
     const double v = t * t * t;
     const double u = 1 - draws.uniform();
-    if (exact_log(u) < 0.5 * x * x + d - d * v + d * exact_log(v)) return d * v;
+    if (exact_log(u) < 0.5 * x * x + d - d * v + d * exact_log(v)) return d * v * boost;
   }
 }
 
@@ -169,8 +170,8 @@ Parsed<Distribution> read_table(const std::string& path, const ReadFile& read_fi
 Parsed<double> read_spread(std::string_view text, std::string_view what) {
   const std::optional<double> value = parse_number(text);
   if (value && *value > 0 && *value <= kSpreadMax) return *value;
-  return wrong(fmt::format("the {} must be above 0 and at most {}, not {}", what, kSpreadMax,
-                           quoted(text)));
+  return wrong(
+      fmt::format("the {} must be above 0 and at most {}, not {}", what, kSpreadMax, quoted(text)));
 }
 
 Parsed<Distribution> read_spread_one(std::string_view kind, std::string_view rest) {

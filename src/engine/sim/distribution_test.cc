@@ -88,7 +88,8 @@ TEST(DistributionTest, TablesDrawEachLineAlike) {
 }
 
 TEST(DistributionTest, TextReadsBack) {
-  for (const char* text : {"det:50ms", "det:0", "exp:1.5s", "lognormal:50ms,0.5", "gamma:2ms,0.7"}) {
+  for (const char* text :
+       {"det:50ms", "det:0", "exp:1.5s", "lognormal:50ms,0.5", "gamma:2ms,0.7"}) {
     EXPECT_EQ(read(text).text(), text);
   }
   EXPECT_EQ(read("50ms").text(), "det:50ms");

@@ -1,7 +1,7 @@
 // The simulated engine: a discrete-event model in whole nanoseconds, the same to the bit for one
-// seed on every machine. SimCore is the model alone, driven from outside: hand in requests, ask when
-// the next event is due, step. SimEngine is the same on a Loop, virtual or real, and calls each
-// stream at its instants; the in-process target and the socket server are built on it.
+// seed on every machine. SimCore is the model alone, driven from outside: hand in requests, ask
+// when the next event is due, step. SimEngine is the same on a Loop, virtual or real, and calls
+// each stream at its instants; the in-process target and the socket server are built on it.
 #pragma once
 
 #include <cstdint>

@@ -18,10 +18,10 @@ namespace assay::internal {
 
 struct QueuePlay {
   SimSpec spec;
-  double rate = 1;             // arrivals per second
-  std::int64_t requests = 0;   // measured, after the warm-up
-  std::int64_t warmup = 0;     // requests that are not measured
-  std::int64_t tokens = 1;     // asked for
+  double rate = 1;            // arrivals per second
+  std::int64_t requests = 0;  // measured, after the warm-up
+  std::int64_t warmup = 0;    // requests that are not measured
+  std::int64_t tokens = 1;    // asked for
   std::uint64_t seed = 1;
 };
 

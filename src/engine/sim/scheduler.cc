@@ -149,7 +149,7 @@ void BatchScheduler::begin_step(Duration now) {
     parts_.begin_service(id, now);
     const Stream& stream = parts_.streams.at(id);
     extra += parts_.cold_cost(stream) + spec_.prefill_per_token * stream.prompt_tokens;
-    batch_.push_back(id);
+    batch_.push_back({id, next_due(id)});
   }
   stepping_ = !batch_.empty();
   if (!stepping_) return;
@@ -157,19 +157,25 @@ void BatchScheduler::begin_step(Duration now) {
   parts_.events.push(now + step, EventKind::kStep, 0);
 }
 
+std::int64_t BatchScheduler::next_due(StreamId id) const {
+  // A fault stands in the place of one token.
+  return step_ + std::max<std::int64_t>(1, parts_.streams.next_chunk(parts_.streams.at(id)));
+}
+
 bool BatchScheduler::on_event(StreamId /*step*/, Duration now, std::vector<Emission>& out) {
+  ++step_;
   const Duration wall = parts_.clock.to_wall(now);
   std::size_t kept = 0;
-  for (const StreamId id : batch_) {
-    Stream& stream = parts_.streams.at(id);
-    ++stream.made;
-    const std::int64_t chunk = parts_.streams.next_chunk(stream);
-    const bool due = stream.made - stream.sent >= std::max<std::int64_t>(1, chunk);
-    if (due && parts_.streams.send_chunk(id, wall, out)) {
-      parts_.streams.remove(id);
-    } else {
-      batch_[kept++] = id;
+  for (const Member member : batch_) {
+    Member stays = member;
+    if (member.due == step_) {
+      if (parts_.streams.send_chunk(member.id, wall, out)) {
+        parts_.streams.remove(member.id);
+        continue;
+      }
+      stays.due = next_due(member.id);
     }
+    batch_[kept++] = stays;
   }
   batch_.resize(kept);
   begin_step(now);
@@ -180,7 +186,8 @@ void BatchScheduler::leave(StreamId id, Duration /*now*/) {
   const StreamState state = parts_.streams.at(id).state;
   parts_.streams.remove(id);
   if (state == StreamState::kWaiting) line_.leave();
-  if (state == StreamState::kServed) std::erase(batch_, id);
+  if (state == StreamState::kServed)
+    std::erase_if(batch_, [id](const Member& member) { return member.id == id; });
 }
 
 }  // namespace assay::internal

@@ -78,12 +78,19 @@ class BatchScheduler {
   [[nodiscard]] std::int64_t served() const { return static_cast<std::int64_t>(batch_.size()); }
 
  private:
+  struct Member {
+    StreamId id;
+    std::int64_t due;  // the step that completes its next chunk
+  };
+
   void begin_step(Duration now);
+  [[nodiscard]] std::int64_t next_due(StreamId id) const;
 
   EngineParts& parts_;
   BatchSpec spec_;
   WaitingLine line_;
-  std::vector<StreamId> batch_;  // in the order of joining; those who left are skipped
+  std::vector<Member> batch_;  // in the order of joining
+  std::int64_t step_ = 0;      // steps that have ended
   bool stepping_ = false;
 };
 

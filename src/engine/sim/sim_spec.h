@@ -1,15 +1,17 @@
 // What a simulated engine is: who serves and how fast, how long it lets requests queue, how tokens
-// come, what goes wrong. A plain value; parse_sim_spec reads the `sim:` map of a YAML file and
-// reports every problem at once. Who serves is a variant: a pool of servers (M/M/c and its kin) or
-// a batch server (continuous batching, cost per step); a scheduler over KV blocks is a further
-// alternative beside them.
+// come, what goes wrong. A plain value; resolve_sim_spec reads it from flags and the `sim:` map of
+// a YAML file (docs/formats/sim.md) and reports every problem at once. Who serves is a variant: a
+// pool of servers (M/M/c and its kin) or a batch server (continuous batching, cost per step); a
+// scheduler over KV blocks is a further alternative beside them.
 #pragma once
 
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -24,7 +26,7 @@ namespace assay {
 /// each further token.
 struct ServersSpec {
   std::int64_t servers = 1;
-  std::optional<Distribution> service;
+  std::optional<Distribution> service = std::nullopt;
   Distribution ttft = Distribution::fixed(50ms);
   Distribution gap = Distribution::fixed(10ms);
   std::int64_t slow_servers = 0;  // so many of them are slow replicas …
@@ -61,9 +63,9 @@ struct TokenSpec {
 
 /// Costs of an engine that is cold.
 struct ColdSpec {
-  Duration first_call{0};      // added to the first reply
-  Duration tokenizer{0};       // per prompt token, before the request queues
-  Duration new_length{0};      // added to the first reply of each prompt length …
+  Duration first_call{0};         // added to the first reply
+  Duration tokenizer{0};          // per prompt token, before the request queues
+  Duration new_length{0};         // added to the first reply of each prompt length …
   std::int64_t length_step = 64;  // … rounded up to a multiple of this
 };
 
@@ -96,8 +98,8 @@ enum class FaultKind : std::uint8_t {
 inline constexpr int kFaultKindCount = 13;
 std::string_view fault_name(FaultKind kind);
 
-/// Which requests (counted from 1 as they arrive) a fault hits, and where in the stream. Exactly one
-/// of the three is set.
+/// Which requests (counted from 1 as they arrive) a fault hits, and where in the stream. Exactly
+/// one of the three is set.
 struct FaultRule {
   FaultKind kind = FaultKind::kHttpError;
   std::optional<std::int64_t> nth, every;
@@ -121,8 +123,25 @@ struct SimSpec {
   std::vector<FaultRule> faults;
 };
 
-/// `yaml` is a map with the one key `sim`. `path` is for messages; tables are read by `read_file`.
-std::expected<SimSpec, Errors> parse_sim_spec(std::string_view yaml, const std::string& path,
-                                              const ReadFile& read_file);
+/// What was typed, unread. Flags override the file.
+struct SimAsked {
+  std::optional<std::string> yaml;                         // a map with the one key `sim`
+  std::string path;                                        // its name, for messages
+  std::vector<std::pair<std::string, std::string>> flags;  // ("--servers", "4")
+};
+
+/// A flag for each key of `sim:` that takes a plain value and is wanted often: "--servers" sets
+/// servers.
+struct SimFlag {
+  std::string_view flag, key, argument, fallback, help;
+};
+std::span<const SimFlag> sim_flags();
+
+/// All problems at once, each with flag, or file and line. Tables are read by `read_file`.
+std::expected<SimSpec, Errors> resolve_sim_spec(const SimAsked& asked, const ReadFile& read_file);
+
+/// Every value, defaults filled in: one line of JSON, for the ledger. {"sim": …} around it is a
+/// file that resolve_sim_spec takes.
+std::string sim_spec_to_json(const SimSpec& spec);
 
 }  // namespace assay

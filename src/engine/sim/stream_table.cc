@@ -9,6 +9,14 @@
 #include "engine/sim/sim_spec.h"
 
 namespace assay::internal {
+namespace {
+
+/// Does a stream that ends so before its first token have a head?
+bool answers(FaultKind kind) {
+  return kind != FaultKind::kReset && kind != FaultKind::kHalfOpen && kind != FaultKind::kClose;
+}
+
+}  // namespace
 
 StreamId StreamTable::add() {
   std::uint32_t slot = 0;
@@ -66,12 +74,12 @@ Emission StreamTable::emission(StreamId id, const Stream& stream, Duration wall)
 bool StreamTable::send_chunk(StreamId id, Duration wall, std::vector<Emission>& out) {
   Stream& stream = at(id);
   Emission e = emission(id, stream, wall);
-  if (!stream.head_sent) {
+  const std::int64_t chunk = next_chunk(stream);
+  if (!stream.head_sent && (chunk > 0 || answers(stream.fault->kind))) {
     e.flags |= kEmitHead;
     if (spec_.tokens.role) e.flags |= kEmitRole;
     stream.head_sent = true;
   }
-  const std::int64_t chunk = next_chunk(stream);
   if (stream.broken != nullptr && stream.sent + chunk > stream.broken->after) {
     e.flags |= kEmitMalformed;
     stream.broken = nullptr;

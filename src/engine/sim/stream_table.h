@@ -1,6 +1,6 @@
 // The streams of a simulated engine: one record per request from its arrival to its last emission,
-// in slots that are used again. What schedulers share: they say when tokens are made, the table says
-// what of them goes out and when a stream is over.
+// in slots that are used again. What schedulers share: they say when tokens are made, the table
+// says what of them goes out and when a stream is over.
 #pragma once
 
 #include <cstdint>

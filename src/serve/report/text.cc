@@ -364,7 +364,8 @@ std::string render_text(const Measurement& m, const TextStyle& style) {
                           threshold("TPOT", m.latency.tpot_ms, kRuleBookTpotMs)});
   add_instrument(lines, m);
   add_next(lines, m);
-  lines.add("ledger", {m.run.file, "repeat with assay run --from " + m.run.file});
+  const std::string_view command = m.run.simulated ? "assay sim run" : "assay run";
+  lines.add("ledger", {m.run.file, fmt::format("repeat with {} --from {}", command, m.run.file)});
   lines.keep(kMostLines);
   return lines.text();
 }

@@ -43,6 +43,7 @@ RunFacts run_facts(const Ledger& ledger, const Spec& spec, const Population& pop
   run.offered_rps = spec.load.rate;
   run.seed = spec.run.seed;
   run.salt = ledger.meta_or(meta::kSalt, spec.run.salt);
+  run.simulated = ledger.meta.contains(std::string(meta::kSimSpec));
   return run;
 }
 

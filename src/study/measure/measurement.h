@@ -58,6 +58,7 @@ struct RunFacts {
   MaybeNumber offered_rps;
   std::uint64_t seed = 0;
   std::string salt;
+  bool simulated = false;  // by `assay sim run`
 };
 
 enum class CheckStatus : std::uint8_t { kPass, kFail, kSkipped };
