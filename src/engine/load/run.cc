@@ -66,7 +66,6 @@ struct Lane {
   std::unique_ptr<EpollLoop> loop;
   std::unique_ptr<Worker> worker;
   std::jthread thread;
-  std::int64_t written = 0;  // records, by the writer
 };
 
 class LoadRun {

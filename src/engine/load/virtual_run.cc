@@ -35,7 +35,7 @@ class VirtualRun {
         loop_(inputs.loop),
         builder_(inputs.spec, inputs.spec.run.salt, inputs.target),
         feed_(1, [this] { return next_request(); }),
-        worker_(0, inputs.spec, inputs.plan, loop_, inputs.target, feed_, shared_, {}),
+        worker_(0, inputs.spec, inputs.plan, loop_, inputs.target, feed_, shared_),
         writer_(inputs.plan, shared_, inputs.ledger) {
     if (inputs.trace) {
       schedule_.emplace(*inputs.trace, inputs.plan);
