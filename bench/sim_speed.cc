@@ -28,7 +28,7 @@ struct Timed {
 Timed time_queue(std::int64_t servers, std::int64_t requests) {
   constexpr double kUtilisation = 0.8, kServiceSeconds = 0.05;
   SimSpec spec;
-  spec.engine = ServersSpec{.servers = servers, .service = Distribution::exponential(50ms)};
+  spec.engine = ServersSpec{.servers = servers, .service = SimDistribution::exponential(50ms)};
   SimCore core(spec, 1);
   ArrivalWalk walk(Arrival::kPoisson, kUtilisation * static_cast<double>(servers) / kServiceSeconds,
                    1);

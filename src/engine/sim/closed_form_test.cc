@@ -77,7 +77,7 @@ void expect_like(const std::vector<std::int64_t>& ns, const Closed& closed,
   expect_p99(ns, closed.tail, what);
 }
 
-SimSpec servers(std::int64_t count, Distribution service,
+SimSpec servers(std::int64_t count, SimDistribution service,
                 std::optional<std::int64_t> queue = std::nullopt) {
   SimSpec spec;
   spec.engine = ServersSpec{.servers = count, .service = std::move(service)};
@@ -85,7 +85,9 @@ SimSpec servers(std::int64_t count, Distribution service,
   return spec;
 }
 
-Distribution exponential_service() { return Distribution::exponential(from_seconds(kService)); }
+SimDistribution exponential_service() {
+  return SimDistribution::exponential(from_seconds(kService));
+}
 
 double erlang_c(double a, double c) {
   // By the recursion of Erlang B, which stays in range for any c.
@@ -198,7 +200,7 @@ class Md1 : public testing::TestWithParam<Load> {};
 TEST_P(Md1, WaitAndResponseAsCrommelin) {
   const double rho = GetParam().rho;
   const double lambda = rho * kMu;
-  const QueueSeen seen = play_queue({.spec = servers(1, Distribution::fixed(50ms)),
+  const QueueSeen seen = play_queue({.spec = servers(1, SimDistribution::fixed(50ms)),
                                      .rate = lambda,
                                      .requests = GetParam().requests,
                                      .warmup = GetParam().requests / 20,

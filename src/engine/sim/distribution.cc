@@ -53,34 +53,34 @@ double draw_gamma(double shape, Draws& draws) {
 
 }  // namespace
 
-Distribution Distribution::fixed(Duration value) {
-  Distribution out;
+SimDistribution SimDistribution::fixed(Duration value) {
+  SimDistribution out;
   out.a_ = to_ns(value);
   return out;
 }
 
-Distribution Distribution::exponential(Duration mean) {
-  Distribution out;
+SimDistribution SimDistribution::exponential(Duration mean) {
+  SimDistribution out;
   out.kind_ = Kind::kExponential;
   out.a_ = to_ns(mean);
   return out;
 }
 
-Distribution Distribution::log_normal(Duration median, double sigma) {
-  Distribution out;
+SimDistribution SimDistribution::log_normal(Duration median, double sigma) {
+  SimDistribution out;
   out.kind_ = Kind::kLogNormal;
   out.a_ = to_ns(median);
   out.b_ = sigma;
   return out;
 }
 
-Distribution Distribution::log_normal_of_mean(Duration mean, double sigma) {
+SimDistribution SimDistribution::log_normal_of_mean(Duration mean, double sigma) {
   return log_normal(to_duration(to_ns(mean) * exact_exp(-0.5 * sigma * sigma)), sigma);
 }
 
-Distribution Distribution::gamma(Duration mean, double cv) {
+SimDistribution SimDistribution::gamma(Duration mean, double cv) {
   CHECK(cv > 0, "cv {}", cv);
-  Distribution out;
+  SimDistribution out;
   out.kind_ = Kind::kGamma;
   out.a_ = to_ns(mean);
   out.b_ = cv;
@@ -88,16 +88,16 @@ Distribution Distribution::gamma(Duration mean, double cv) {
   return out;
 }
 
-Distribution Distribution::table(std::vector<Duration> values, std::string name) {
+SimDistribution SimDistribution::table(std::vector<Duration> values, std::string name) {
   CHECK(!values.empty(), "an empty table");
-  Distribution out;
+  SimDistribution out;
   out.kind_ = Kind::kTable;
   out.values_ = std::move(values);
   out.name_ = std::move(name);
   return out;
 }
 
-Duration Distribution::draw(Draws& draws) const {
+Duration SimDistribution::draw(Draws& draws) const {
   switch (kind_) {
     case Kind::kFixed:
       return Duration(static_cast<std::int64_t>(a_));
@@ -113,7 +113,7 @@ Duration Distribution::draw(Draws& draws) const {
   return Duration(0);
 }
 
-double Distribution::mean_seconds() const {
+double SimDistribution::mean_seconds() const {
   double ns = a_;
   if (kind_ == Kind::kLogNormal) ns = a_ * exact_exp(0.5 * b_ * b_);
   if (kind_ == Kind::kTable) {
@@ -124,7 +124,7 @@ double Distribution::mean_seconds() const {
   return ns / 1e9;
 }
 
-std::string Distribution::text() const {
+std::string SimDistribution::text() const {
   const std::string a = format_duration(Duration(static_cast<std::int64_t>(a_)));
   switch (kind_) {
     case Kind::kFixed:
@@ -150,7 +150,7 @@ std::unexpected<Wrong> wrong(std::string what, std::string hint = std::string(kF
   return std::unexpected(Wrong{std::move(what), std::move(hint)});
 }
 
-Parsed<Distribution> read_table(const std::string& path, const ReadFile& read_file) {
+Parsed<SimDistribution> read_table(const std::string& path, const ReadFile& read_file) {
   const Result<std::string> text = read_file(path);
   if (!text) return wrong(text.error().text(), "name a file of one duration per line");
   std::vector<Duration> values;
@@ -164,7 +164,7 @@ Parsed<Distribution> read_table(const std::string& path, const ReadFile& read_fi
     values.push_back(*value);
   }
   if (values.empty()) return wrong(path + " holds no duration", "one per line, such as 50ms");
-  return Distribution::table(std::move(values), path);
+  return SimDistribution::table(std::move(values), path);
 }
 
 Parsed<double> read_spread(std::string_view text, std::string_view what) {
@@ -174,7 +174,7 @@ Parsed<double> read_spread(std::string_view text, std::string_view what) {
       fmt::format("the {} must be above 0 and at most {}, not {}", what, kSpreadMax, quoted(text)));
 }
 
-Parsed<Distribution> read_spread_one(std::string_view kind, std::string_view rest) {
+Parsed<SimDistribution> read_spread_one(std::string_view kind, std::string_view rest) {
   const std::size_t comma = rest.find(',');
   if (comma == std::string_view::npos) {
     return wrong(fmt::format("{} needs a duration and a number, with a comma between", kind));
@@ -187,14 +187,14 @@ Parsed<Distribution> read_spread_one(std::string_view kind, std::string_view res
   const Parsed<double> spread =
       read_spread(rest.substr(comma + 1), kind == "gamma" ? "coefficient of variation" : "sigma");
   if (!spread) return std::unexpected(spread.error());
-  if (kind == "gamma") return Distribution::gamma(*at, *spread);
-  return of_mean ? Distribution::log_normal_of_mean(*at, *spread)
-                 : Distribution::log_normal(*at, *spread);
+  if (kind == "gamma") return SimDistribution::gamma(*at, *spread);
+  return of_mean ? SimDistribution::log_normal_of_mean(*at, *spread)
+                 : SimDistribution::log_normal(*at, *spread);
 }
 
 }  // namespace
 
-Parsed<Distribution> read_distribution(std::string_view text, const ReadFile& read_file) {
+Parsed<SimDistribution> read_distribution(std::string_view text, const ReadFile& read_file) {
   const std::size_t colon = text.find(':');
   const std::string_view kind = colon == std::string_view::npos ? "det" : text.substr(0, colon);
   const std::string_view rest = colon == std::string_view::npos ? text : text.substr(colon + 1);
@@ -204,7 +204,7 @@ Parsed<Distribution> read_distribution(std::string_view text, const ReadFile& re
   const Parsed<Duration> value =
       read_duration(rest, kind == "det" ? Zero::kAllowed : Zero::kRefused);
   if (!value) return wrong(value.error().what);
-  return kind == "det" ? Distribution::fixed(*value) : Distribution::exponential(*value);
+  return kind == "det" ? SimDistribution::fixed(*value) : SimDistribution::exponential(*value);
 }
 
 }  // namespace assay

@@ -19,21 +19,21 @@
 
 namespace assay {
 
-class Distribution {
+class SimDistribution {
  public:
   enum class Kind : std::uint8_t { kFixed, kExponential, kLogNormal, kGamma, kTable };
 
   /// Always 0.
-  Distribution() = default;
-  static Distribution fixed(Duration value);
-  static Distribution exponential(Duration mean);
-  static Distribution log_normal(Duration median, double sigma);
-  static Distribution log_normal_of_mean(Duration mean, double sigma);
+  SimDistribution() = default;
+  static SimDistribution fixed(Duration value);
+  static SimDistribution exponential(Duration mean);
+  static SimDistribution log_normal(Duration median, double sigma);
+  static SimDistribution log_normal_of_mean(Duration mean, double sigma);
   /// `cv` is the standard deviation over the mean, > 0. Marsaglia and Tsang (2000),
   /// doi:10.1145/358407.358414.
-  static Distribution gamma(Duration mean, double cv);
+  static SimDistribution gamma(Duration mean, double cv);
   /// `values` must not be empty.
-  static Distribution table(std::vector<Duration> values, std::string name);
+  static SimDistribution table(std::vector<Duration> values, std::string name);
 
   [[nodiscard]] Duration draw(Draws& draws) const;
   [[nodiscard]] double mean_seconds() const;
@@ -53,6 +53,6 @@ class Distribution {
 /// The content of a named file; app hands it in, so that this room opens none.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
-Parsed<Distribution> read_distribution(std::string_view text, const ReadFile& read_file);
+Parsed<SimDistribution> read_distribution(std::string_view text, const ReadFile& read_file);
 
 }  // namespace assay

@@ -17,17 +17,17 @@ namespace {
 
 Result<std::string> no_file(const std::string& path) { return usage_error("no such file", path); }
 
-Distribution read(std::string_view text) {
-  const Parsed<Distribution> out = read_distribution(text, no_file);
+SimDistribution read(std::string_view text) {
+  const Parsed<SimDistribution> out = read_distribution(text, no_file);
   EXPECT_TRUE(out.has_value()) << text;
-  return out.value_or(Distribution{});
+  return out.value_or(SimDistribution{});
 }
 
 struct Moments {
   double mean = 0, cv = 0;
 };
 
-Moments moments(const Distribution& distribution) {
+Moments moments(const SimDistribution& distribution) {
   constexpr int kN = 200'000;
   const RandomStream stream(7, "test");
   double sum = 0, squares = 0;
@@ -56,7 +56,7 @@ TEST(DistributionTest, MomentsAreThoseAskedFor) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.text);
-    const Distribution distribution = read(c.text);
+    const SimDistribution distribution = read(c.text);
     const Moments seen = moments(distribution);
     EXPECT_NEAR(seen.mean, c.mean, 0.015 * c.mean);
     EXPECT_NEAR(seen.cv, c.cv, 0.03 * c.cv + 1e-4);
@@ -80,7 +80,7 @@ TEST(DistributionTest, TablesDrawEachLineAlike) {
   const auto file = [](const std::string& /*path*/) -> Result<std::string> {
     return std::string("10ms\n\n20ms\r\n60ms\n");
   };
-  const Parsed<Distribution> table = read_distribution("table:gaps.txt", file);
+  const Parsed<SimDistribution> table = read_distribution("table:gaps.txt", file);
   ASSERT_TRUE(table.has_value());
   EXPECT_EQ(table->text(), "table:gaps.txt");
   EXPECT_NEAR(table->mean_seconds(), 0.03, 1e-12);
@@ -97,7 +97,7 @@ TEST(DistributionTest, TextReadsBack) {
 
 TEST(DistributionTest, WrongTextsSayWhatIsWrong) {
   const auto what = [](std::string_view text) {
-    const Parsed<Distribution> out = read_distribution(text, no_file);
+    const Parsed<SimDistribution> out = read_distribution(text, no_file);
     return out ? std::string("taken") : out.error().what;
   };
   EXPECT_EQ(what("weibull:1ms,2"), "'weibull:1ms,2' is no distribution of times");

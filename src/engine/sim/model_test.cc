@@ -20,8 +20,9 @@ namespace {
 
 SimSpec fixed_pace(std::int64_t servers = 1) {
   SimSpec spec;
-  spec.engine = ServersSpec{
-      .servers = servers, .ttft = Distribution::fixed(50ms), .gap = Distribution::fixed(10ms)};
+  spec.engine = ServersSpec{.servers = servers,
+                            .ttft = SimDistribution::fixed(50ms),
+                            .gap = SimDistribution::fixed(10ms)};
   return spec;
 }
 
@@ -72,7 +73,7 @@ TEST(SimCoreTest, TokensComeAtTheirPaceAndTheLastBringsTheEnd) {
 
 TEST(SimCoreTest, AServiceTimeIsTheWholeReply) {
   SimSpec spec;
-  spec.engine = ServersSpec{.service = Distribution::fixed(90ms)};
+  spec.engine = ServersSpec{.service = SimDistribution::fixed(90ms)};
   const auto out = play(spec, {{0ms, {1, 3}}, {10ms, {1, 1}}});
   EXPECT_EQ(instants_ms(out), (Instants{30, 60, 90, 180}));
   EXPECT_EQ(out[3].started, Duration(90ms));
@@ -214,9 +215,9 @@ SimSpec any_spec(std::uint64_t number) {
   if (draws.below(2) == 0) {
     ServersSpec servers;
     servers.servers = 1 + static_cast<std::int64_t>(draws.below(4));
-    servers.ttft = Distribution::gamma(20ms, 0.8);
-    servers.gap = Distribution::log_normal(3ms, 0.7);
-    if (draws.below(2) == 0) servers.service = Distribution::exponential(40ms);
+    servers.ttft = SimDistribution::gamma(20ms, 0.8);
+    servers.gap = SimDistribution::log_normal(3ms, 0.7);
+    if (draws.below(2) == 0) servers.service = SimDistribution::exponential(40ms);
     servers.slow_servers = static_cast<std::int64_t>(draws.below(2));
     servers.slow_factor = 2.5;
     spec.engine = servers;
@@ -234,7 +235,8 @@ SimSpec any_spec(std::uint64_t number) {
   if (draws.below(2) == 0) spec.cold.tokenizer = 100us;
   if (draws.below(2) == 0) spec.cold.new_length = 5ms;
   if (draws.below(2) == 0) {
-    spec.random_stalls = RandomStalls{Distribution::exponential(300ms), Distribution::fixed(70ms)};
+    spec.random_stalls =
+        RandomStalls{SimDistribution::exponential(300ms), SimDistribution::fixed(70ms)};
   }
   for (int i = 0; i < kFaultKindCount; ++i) {
     if (draws.below(3) != 0) continue;

@@ -96,7 +96,7 @@ void ServerScheduler::arm_chunk(StreamId id, Duration from) {
     at = stream.begin + portion(stream.service, stream.made + count, stream.tokens);
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
-      const Distribution& wait = stream.made + i == 0 ? spec_.ttft : spec_.gap;
+      const SimDistribution& wait = stream.made + i == 0 ? spec_.ttft : spec_.gap;
       const Duration drawn = wait.draw(stream.gaps);
       at += stream.server < spec_.slow_servers ? scaled(drawn, spec_.slow_factor) : drawn;
     }

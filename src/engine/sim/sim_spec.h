@@ -26,9 +26,9 @@ namespace assay {
 /// each further token.
 struct ServersSpec {
   std::int64_t servers = 1;
-  std::optional<Distribution> service = std::nullopt;
-  Distribution ttft = Distribution::fixed(50ms);
-  Distribution gap = Distribution::fixed(10ms);
+  std::optional<SimDistribution> service = std::nullopt;
+  SimDistribution ttft = SimDistribution::fixed(50ms);
+  SimDistribution gap = SimDistribution::fixed(10ms);
   std::int64_t slow_servers = 0;  // so many of them are slow replicas …
   double slow_factor = 1;         // … that take so many times as long
 };
@@ -76,7 +76,7 @@ struct StallSpec {
 };
 /// Stalls at random: running time between two of them, and how long each lasts.
 struct RandomStalls {
-  Distribution every, length;
+  SimDistribution every, length;
 };
 
 enum class FaultKind : std::uint8_t {

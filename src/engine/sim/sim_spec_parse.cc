@@ -48,7 +48,7 @@ class SimParser {
   void read_faults(const YAML::Node& node);
   std::optional<FaultRule> read_fault(const YAML::Node& node);
   void read_status(const YAML::Node& map, int& out);
-  void distribution(const YAML::Node& map, const char* key, std::optional<Distribution>& out);
+  void distribution(const YAML::Node& map, const char* key, std::optional<SimDistribution>& out);
   std::optional<double> number(const YAML::Node& map, const char* key, double least, double most);
   void at_most(const YAML::Node& map, const char* key, std::int64_t most, std::int64_t value);
   void note_keys(const YAML::Node& sim);
@@ -61,7 +61,7 @@ class SimParser {
   SimSpec spec_;
   ServersSpec servers_;
   BatchSpec batch_;
-  std::optional<Distribution> ttft_, gap_;
+  std::optional<SimDistribution> ttft_, gap_;
   std::vector<std::pair<std::string, std::string>> given_;  // key, place
   std::string path_;
   Errors errors_;
@@ -138,11 +138,11 @@ void SimParser::read_sim(const YAML::Node& sim) {
 }
 
 void SimParser::distribution(const YAML::Node& map, const char* key,
-                             std::optional<Distribution>& out) {
+                             std::optional<SimDistribution>& out) {
   if (!map[key]) return;
   const std::optional<std::string> text = in_->scalar(map[key], key);
   if (!text) return;
-  Parsed<Distribution> value = read_distribution(*text, read_file_);
+  Parsed<SimDistribution> value = read_distribution(*text, read_file_);
   if (value) {
     out = *std::move(value);
   } else {
@@ -275,7 +275,7 @@ void SimParser::read_stalls(const YAML::Node& node) {
 
 void SimParser::read_random_stalls(const YAML::Node& node) {
   if (!in_->map(node, "random_stalls", {"every", "for"})) return;
-  std::optional<Distribution> every, length;
+  std::optional<SimDistribution> every, length;
   distribution(node, "every", every);
   distribution(node, "for", length);
   if (!node["every"] || !node["for"]) {
