@@ -243,7 +243,7 @@ ExitCode sim_run_main(World& world, std::span<const std::string> args) {
   }
   const Result<RunEnd> end = simulate(world, *asked, spec);
   if (!end) return report_errors(world, {end.error()});
-  return summarise_run(world, spec, asked->run.options, *end);
+  return summarise_run(world, spec, asked->run.options.format, *end);
 }
 
 }  // namespace assay
