@@ -112,8 +112,9 @@ FeedFiller::FeedFiller(const Spec& spec, const LoadPlan& plan, const RequestBuil
 
 std::size_t FeedFiller::capacity(const Spec& spec, const LoadPlan& plan) {
   constexpr double kAheadSeconds = 2;
+  constexpr std::int64_t kClosedAhead = 1024;  // a fast target frees slots by the thousand
   const double wanted = plan.open_loop ? std::ceil(spec.load.rate.value_or(1) * kAheadSeconds)
-                                       : static_cast<double>(plan.slots);
+                                       : static_cast<double>(std::max(plan.slots, kClosedAhead));
   // Long prompts at a high rate would fill the memory: the feeds together hold at most that much.
   constexpr double kBytesMax = 256e6;
   constexpr double kBytesPerToken = 8;

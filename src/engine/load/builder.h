@@ -111,8 +111,8 @@ class FeedFiller {
   FeedFiller(const Spec& spec, const LoadPlan& plan, const RequestBuilder& builder,
              std::vector<std::unique_ptr<RequestFeed>>& feeds);
   void run(const std::stop_token& stop);
-  /// How many requests a feed should hold: 2 s of an open loop, all slots of a closed one, and
-  /// not more than about 256 MB in all the feeds together.
+  /// How many requests a feed should hold: 2 s of an open loop, all slots of a closed one and at
+  /// least 1,024, and not more than about 256 MB in all the feeds together.
   static std::size_t capacity(const Spec& spec, const LoadPlan& plan);
 
  private:

@@ -149,8 +149,10 @@ TEST(FeedFillerTest, HoldsTwoSecondsOfAnOpenLoopWithinBounds) {
   EXPECT_GT(held, 500U);
   EXPECT_LT(held * 32'768 * 8, 256'000'000U);  // bytes of prompts, whatever the rate
   Spec closed;
-  closed.load.concurrency = 1000;
-  EXPECT_EQ(FeedFiller::capacity(closed, plan_load(closed, 1)), 1000U);
+  closed.load.concurrency = 5000;
+  EXPECT_EQ(FeedFiller::capacity(closed, plan_load(closed, 1)), 5000U);
+  closed.load.concurrency = 8;
+  EXPECT_EQ(FeedFiller::capacity(closed, plan_load(closed, 1)), 1024U);
 }
 
 std::vector<std::unique_ptr<RequestFeed>> feeds(std::size_t n, std::size_t capacity) {

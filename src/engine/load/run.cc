@@ -197,9 +197,13 @@ Result<> LoadRun::connect() {
 }
 
 bool LoadRun::primed() const {
-  return std::ranges::all_of(feeds_, [this](const auto& feed) {
-    return feed->size() >= FeedFiller::capacity(in_.spec, in_.plan) || feed->closed();
-  });
+  // Half of what is held is a second of an open loop; a closed one starts with its slots.
+  const std::size_t capacity = FeedFiller::capacity(in_.spec, in_.plan);
+  const auto slots = static_cast<std::size_t>(in_.plan.share(in_.plan.slots, 0));
+  const std::size_t enough =
+      in_.plan.open_loop ? capacity / 2 : std::min(capacity, std::max<std::size_t>(slots, 64));
+  return std::ranges::all_of(
+      feeds_, [enough](const auto& feed) { return feed->size() >= enough || feed->closed(); });
 }
 
 Result<> LoadRun::start() {

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -73,7 +73,10 @@ Requests requests_of(const Ledger& ledger, const Population& population) {
   out.refused = out.outcomes[static_cast<std::size_t>(Outcome::kRefusedByClient)];
   out.failed = out.scheduled - out.ok - out.refused;
   for (auto& [key, failure] : classes) out.failures.push_back(std::move(failure));
-  std::ranges::stable_sort(out.failures, std::ranges::greater{}, &FailureClass::count);
+  // Most frequent first, else by class: no two have the same, so the order is one.
+  std::ranges::sort(out.failures, [](const FailureClass& a, const FailureClass& b) {
+    return std::tie(b.count, a.outcome, a.code) < std::tie(a.count, b.outcome, b.code);
+  });
   return out;
 }
 

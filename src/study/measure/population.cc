@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "domain/ledger/ledger.h"
@@ -53,8 +54,10 @@ Population population_of(const Ledger& ledger, const Spec& spec) {
     const bool warming = warmup != nullptr && r.phase == warmup->id;
     if (!warming) population.measured.push_back(i);
   }
-  std::ranges::stable_sort(population.measured, {},
-                           [&ledger](std::size_t i) { return ledger.requests[i].scheduled; });
+  // By instant, then by place: a stable sort, which libstdc++ 12 has only with a deprecated helper.
+  std::ranges::sort(population.measured, {}, [&ledger](std::size_t i) {
+    return std::pair(ledger.requests[i].scheduled, i);
+  });
   if (population.measured.empty()) {
     population.start = population.end = population.last;
     return population;
