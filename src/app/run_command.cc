@@ -1,6 +1,7 @@
 #include "app/run_command.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -108,6 +109,8 @@ Result<RunEnd> RunCommand::load() {
                          .on_progress = [&line](const Progress& p) { line.show(p); }};
   Result<RunEnd> end = run_load(inputs);
   line.clear();
+  // What the workers' threads have freed goes back before the report takes memory of its own.
+  malloc_trim(0);
   if (!end) {
     // Nothing was sent: an empty ledger helps nobody. What was measured before another error stays.
     ledger.reset();

@@ -1,10 +1,6 @@
 #include "engine/load/run.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -30,6 +26,7 @@
 #include "engine/load/exchange.h"
 #include "engine/load/plan.h"
 #include "engine/load/run_writer.h"
+#include "engine/load/thread_manners.h"
 #include "engine/load/worker.h"
 #include "engine/net/clock_watch.h"
 #include "engine/net/epoll_loop.h"
@@ -49,15 +46,6 @@ Duration thread_cpu_time() {
   timespec ts{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
   return std::chrono::seconds(ts.tv_sec) + Duration(ts.tv_nsec);
-}
-
-/// The calling thread yields to the workers: it never preempts one, and gets less where they
-/// compete. Building and writing are a second ahead or behind; a send has a microsecond.
-void yield_to_workers() {
-  constexpr int kNice = 10;
-  const sched_param none{};
-  pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
 }
 
 /// A worker with its loop and thread.
@@ -80,11 +68,11 @@ class LoadRun {
     make_lanes();
     FeedFiller filler(in_.spec, in_.plan, builder_, feeds_);
     std::jthread builder([&](const std::stop_token& stop) {
-      yield_to_workers();
+      give_way();
       filler.run(stop);
     });
     start_threads();
-    yield_to_workers();  // after the workers' threads have been made, which inherit
+    give_way();  // after the workers' threads have been made, which inherit
     Result<RunEnd> result = play();
     builder.request_stop();
     for (Lane& lane : lanes_) lane.loop->stop();
@@ -161,6 +149,7 @@ void LoadRun::make_lanes() {
     lane.worker = std::make_unique<Worker>(id, in_.spec, in_.plan, *lane.loop, in_.target,
                                            *feeds_.back(), shared_);
     lane.worker->context().secrets = in_.secrets;
+    lane.worker->on_backlog([this] { signal_.notify_one(); });
   }
 }
 
@@ -176,6 +165,7 @@ void LoadRun::start_threads() {
       });
     });
     lane.thread = std::jthread([&lane, clocks = in_.clocks] {
+      run_promptly();
       const Instant begin = clocks.now();
       lane.loop->run_until_stopped();
       WorkerRow& counts = lane.worker->context().counts;
@@ -245,7 +235,9 @@ Result<> LoadRun::watch_until_finished() {
   for (;;) {
     const bool over = [&] {
       std::unique_lock lock(mutex_);
-      return signal_.wait_for(lock, kTick, finished);
+      // No predicate: a worker with a backlog of records wakes us too.
+      if (!finished()) signal_.wait_for(lock, kTick);
+      return finished();
     }();
     obey_stop();
     TRY(look_at_clock());

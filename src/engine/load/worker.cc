@@ -304,6 +304,8 @@ void Worker::hand_over(std::unique_ptr<RequestRecord> record) {
   // Never dropped: what the writer has no room for waits here.
   while (!overflow_.empty() && records_.push(overflow_.front())) overflow_.pop_front();
   if (!overflow_.empty() || !records_.push(record)) overflow_.push_back(std::move(record));
+  constexpr std::size_t kBacklog = 512;
+  if (on_backlog_ && records_.size() == kBacklog) on_backlog_();
 }
 
 void Worker::steady_over() {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/core/time.h"
@@ -55,6 +56,9 @@ class Worker final : private ExchangeOwner {
   void prepare(std::function<void(std::int64_t opened, const std::string& error)> ready);
   /// Begins at `start`; `finished` is called on the loop when nothing is left in flight.
   void start(Instant start, std::function<void()> finished);
+  /// Called from the loop when records wait by the hundred: the writer should not wait for its
+  /// turn.
+  void on_backlog(std::function<void()> backlog) { on_backlog_ = std::move(backlog); }
   /// Schedules nothing more and drains within `drain`.
   void stop(Duration drain);
 
@@ -106,6 +110,7 @@ class Worker final : private ExchangeOwner {
   std::vector<std::unique_ptr<Flight>> flights_;  // all ever made
   std::vector<Flight*> free_flights_;
   std::function<void()> finished_;
+  std::function<void()> on_backlog_;
   Loop::TimerId pump_timer_ = 0, drain_timer_ = 0, steady_timer_ = 0;
   std::vector<Loop::TimerId> slot_timers_;  // of the slots that wait for their instant
   RunTime empty_at_ = kNever;               // when the feed was last seen empty
