@@ -72,6 +72,10 @@ std::string by_the_rules(std::string_view stream) {
     if (value.starts_with(' ')) value.remove_prefix(1);
     if (name == "data") data.append(value).append("\n");
     if (name == "event") type = value;
+    if (name == "error") {  // beyond the rules, see sse.cc
+      type = name;
+      data.append(value).append("\n");
+    }
   }
   return out;
 }
