@@ -19,11 +19,11 @@
 #include "base/core/result.h"
 #include "base/core/text.h"
 #include "base/core/time.h"
-#include "base/stats/histogram.h"
 #include "base/stats/quantile.h"
 #include "base/stats/select.h"
 #include "domain/ledger/ledger.h"
 #include "domain/ledger/record.h"
+#include "study/doctor/stamps.h"
 
 namespace assay {
 namespace {
@@ -180,37 +180,6 @@ class Join {
   std::map<std::int64_t, std::int64_t> sends_by_ms_;
 };
 
-/// The workers' own histograms, all phases.
-std::optional<double> receive_lag_p99_us(const Ledger& client) {
-  std::optional<Histogram> all;
-  for (const HistogramRow& row : client.histograms) {
-    if (row.name != "receive_lag_ns") continue;
-    const Result<Histogram> one = Histogram::decode_v2(row.hdr);
-    if (!one) continue;
-    if (!all) {
-      all = *one;
-    } else if (all->limits() == one->limits()) {
-      all->merge(*one);
-    }
-  }
-  return all ? scaled(all->value_at_percentile(99), 1e3) : std::nullopt;
-}
-
-void add_workers(Rung& rung, const Ledger& client, const RungCost& cost) {
-  std::int64_t kernel = 0;
-  std::int64_t reads = 0;
-  std::int64_t events = 0;
-  for (const WorkerRow& w : client.workers) {
-    kernel += w.kernel_stamps;
-    reads += w.kernel_stamps + w.user_stamps;
-    events += w.events;
-  }
-  if (reads > 0) {
-    rung.kernel_stamp_share = static_cast<double>(kernel) / static_cast<double>(reads);
-  }
-  if (events > 0) rung.cpu_s_per_m_events = cost.client_cpu_s * 1e6 / static_cast<double>(events);
-}
-
 /// How far the instants of a constant schedule lie from where the first one puts them.
 std::optional<double> schedule_slip_us(const Ledger& client, double requests_per_s) {
   if (client.requests.empty()) return std::nullopt;
@@ -283,8 +252,12 @@ Result<Rung> join_rung(const RungAsked& asked, const Ledger& client, const Ledge
   const std::int64_t client_origin = TRY(clock_origin(client));
   const std::int64_t truth_origin = TRY(clock_origin(truth));
   Rung rung = Join(asked, client_origin, truth_origin).run(client, truth);
-  rung.receive_lag_p99_us = receive_lag_p99_us(client);
-  add_workers(rung, client, cost);
+  const StampFacts stamps = stamp_facts(client);
+  rung.receive_lag_p99_us = stamps.receive_lag_p99_us;
+  rung.kernel_stamp_share = stamps.kernel_share;
+  if (stamps.events > 0) {
+    rung.cpu_s_per_m_events = cost.client_cpu_s * 1e6 / static_cast<double>(stamps.events);
+  }
   if (asked.kind == RungKind::kStall && asked.requests_per_s) {
     rung.schedule_slip_us = schedule_slip_us(client, *asked.requests_per_s);
   }

@@ -95,10 +95,27 @@ struct Trust {
   std::int64_t streams = 0;
 };
 
+/// A rung that was not walked.
+struct LeftOut {
+  std::string rung;
+  std::string why;
+};
+
+/// Whose audit it is.
+struct AuditHost {
+  std::string name, kernel;
+  std::int64_t cores = 0;
+  bool operator==(const AuditHost&) const = default;
+};
+
 struct Audit {
   bool pass = false;
   std::vector<Rung> rungs;
   Trust trust;
+  std::vector<LeftOut> left_out;
+  AuditHost host;
+  std::string at;                  // UTC, for people
+  std::vector<std::string> notes;  // how it was done: core shares, a fault put in
 };
 
 /// Trust ends below the first rung of its kind that breaks. The events/s are those of the steps;

@@ -1,0 +1,46 @@
+// Plays one rung of the audit: the simulated engine in a child process, the real load engine in
+// this one, each with its half of the cores, then both ledgers joined. Files live in a folder of
+// the caller's and are removed as each rung ends.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "app/audit_ladder.h"
+#include "app/world.h"
+#include "base/core/result.h"
+#include "base/core/time.h"
+#include "domain/ledger/ledger.h"
+#include "domain/spec/spec.h"
+#include "engine/load/run.h"
+#include "engine/probe/limits.h"
+#include "study/doctor/audit.h"
+
+namespace assay {
+
+struct PlayInputs {
+  std::string folder;
+  HostLimits limits;
+  Clocks clocks;
+  const StopLevel& stop;
+};
+
+/// How the cores are shared.
+struct CoreShare {
+  int client = 1, server = 1;
+  bool apart = false;  // each has its own
+};
+CoreShare share_cores(int cores);
+
+/// kInterrupted when `stop` was asked for meanwhile.
+Result<Rung> play_rung(const PlayInputs& inputs, const RungPlan& plan);
+
+/// One run of the load engine, without a summary: the ledger it wrote. The file is removed.
+struct Played {
+  Ledger ledger;
+  double cpu_s = 0;  // of this process
+};
+Result<Played> play_load(const PlayInputs& inputs, const Spec& spec, const std::string& api_key,
+                         const std::function<void(const Progress&)>& on_progress);
+
+}  // namespace assay

@@ -1,0 +1,3 @@
+#include "serve/report/audit.h"
+
+#include <gtest/gtest.h>
