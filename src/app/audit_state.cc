@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 
 #include "app/world.h"
 #include "base/core/result.h"
+#include "domain/ledger/ledger.h"
+#include "engine/probe/limits.h"
 #include "study/doctor/audit.h"
 
 namespace assay {
@@ -80,6 +83,15 @@ AuditHost audit_host(int cores) {
   utsname name{};
   uname(&name);
   return {.name = name.nodename, .kernel = name.release, .cores = cores};
+}
+
+std::map<std::string, std::string> audit_meta(const World& world) {
+  const std::optional<LastAudit> last =
+      load_audit(audit_state_path(world), audit_host(read_limits().cores));
+  if (!last) return {};
+  return {{std::string(meta::kAuditEventsPerS), fmt::format("{:.0f}", last->trust.events_per_s)},
+          {std::string(meta::kAuditStreams), std::to_string(last->trust.streams)},
+          {std::string(meta::kAuditAt), last->at}};
 }
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 // ($XDG_STATE_HOME, else ~/.local/state), assay/audit.json.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -25,5 +26,8 @@ struct LastAudit {
 std::optional<LastAudit> load_audit(const std::string& path, const AuditHost& host);
 
 AuditHost audit_host(int cores);
+
+/// Meta of a ledger: what the last audit of this machine trusted. Empty without one.
+std::map<std::string, std::string> audit_meta(const World& world);
 
 }  // namespace assay
