@@ -31,6 +31,7 @@
 #include "domain/spec/spec.h"
 #include "domain/spec/value.h"
 #include "engine/load/run.h"
+#include "engine/probe/cpu_use.h"
 #include "engine/probe/limits.h"
 #include "serve/report/audit.h"
 #include "study/doctor/audit.h"
@@ -175,10 +176,9 @@ class AuditCommand {
 std::vector<std::string> AuditCommand::notes() const {
   const CoreShare share = share_cores(limits_.cores);
   std::vector<std::string> notes{fmt::format("assay {}", version_number())};
-  notes.push_back(share.apart
-                      ? fmt::format("client on {}, simulated engine on {} cores of their own",
-                                    share.client, share.server)
-                      : "client and simulated engine share one core");
+  notes.push_back(share.apart ? fmt::format("workers {}, cores of the simulated engine {}",
+                                            share.client, share.server)
+                              : "client and simulated engine share one core");
   if (asked_.size == LadderSize::kQuick) notes.emplace_back("quick");
   if (asked_.late_stamps > 0s) {
     notes.push_back("FAULT PUT IN: stamps late by " + format_duration(asked_.late_stamps));
@@ -217,7 +217,10 @@ Result<ExitCode> AuditCommand::audit_here() {
                           .limits = limits_,
                           .clocks = world_.clocks.with_late_stamps(asked_.late_stamps),
                           .stop = stop_};
+  const std::optional<CpuUse> before = read_cpu_use();
+  const Instant begin = world_.clocks.now();
   Audit audit = judge_ladder(TRY(walk(ladder, inputs)));
+  const std::optional<CpuUse> after = read_cpu_use();
   audit.left_out = ladder.left_out;
   for (std::size_t i = audit.rungs.size(); i < ladder.rungs.size(); ++i) {
     audit.left_out.push_back({ladder.rungs[i].asked.name, "beyond the step that broke"});
@@ -225,6 +228,11 @@ Result<ExitCode> AuditCommand::audit_here() {
   audit.host = audit_host(limits_.cores);
   audit.at = format_utc(world_.clocks.real_now());
   audit.notes = notes();
+  if (before && after) {
+    const double others = (after->host_s - before->host_s) - (after->own_s - before->own_s);
+    audit.notes.push_back(fmt::format("others used {:.2f} cores meanwhile",
+                                      others / to_seconds(world_.clocks.now() - begin)));
+  }
   world_.out(asked_.format == ReportFormat::kJson ? render_audit_json(audit)
                                                   : render_audit_text(audit, style()));
   TRY(keep(audit));

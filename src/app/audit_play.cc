@@ -1,7 +1,6 @@
 #include "app/audit_play.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -37,28 +36,6 @@ double process_cpu_s() {
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
-
-/// Keeps the calling thread, and those it makes, on the first `cores` cores that it may use.
-class CoreHold {
- public:
-  explicit CoreHold(int cores) {
-    sched_getaffinity(0, sizeof before_, &before_);
-    cpu_set_t held;
-    CPU_ZERO(&held);
-    for (std::size_t core = 0; core < CPU_SETSIZE && cores > 0; ++core) {
-      if (CPU_ISSET(core, &before_) == 0) continue;
-      CPU_SET(core, &held);
-      --cores;
-    }
-    sched_setaffinity(0, sizeof held, &held);
-  }
-  ~CoreHold() { sched_setaffinity(0, sizeof before_, &before_); }
-  CoreHold(const CoreHold&) = delete;
-  CoreHold& operator=(const CoreHold&) = delete;
-
- private:
-  cpu_set_t before_{};
-};
 
 /// Removes a ledger, and what SQLite may have left beside it.
 class LedgerFile {
@@ -157,11 +134,11 @@ Result<Rung> play_rung(const PlayInputs& inputs, const RungPlan& plan) {
        .said_path = inputs.folder + "/server.txt",
        .cores_from_last = share.apart ? share.server : 0}));
   Pauser pauser(*server, plan.pause);
-  const Played played = TRY([&] {
-    const CoreHold hold(share.client);
-    return play_load(inputs, spec_of(plan, server->url()), "",
-                     [&pauser](const Progress& p) { pauser.at(p.elapsed); });
-  }());
+  Spec spec = spec_of(plan, server->url());
+  // Where connections are few, the load engine's own rule keeps them in one queue.
+  if (plan.asked.kind != RungKind::kStall) spec.load.workers = share.client;
+  const Played played =
+      TRY(play_load(inputs, spec, "", [&pauser](const Progress& p) { pauser.at(p.elapsed); }));
   TRY(server->stop());
   const Ledger told = TRY(read_ledger(truth.path()));
   return join_rung(plan.asked, played.ledger, told, {.client_cpu_s = played.cpu_s});

@@ -1,5 +1,6 @@
 // Plays one rung of the audit: the simulated engine in a child process, the real load engine in
-// this one, each with its half of the cores, then both ledgers joined. Files live in a folder of
+// this one, then both ledgers joined. The server is held on its half of the cores, and the load
+// engine has as many workers as cores are left. Files live in a folder of
 // the caller's and are removed as each rung ends.
 #pragma once
 
@@ -25,10 +26,10 @@ struct PlayInputs {
   const StopLevel& stop;
 };
 
-/// How the cores are shared.
+/// How the cores are shared: the client's workers, and the cores that the server is held on.
 struct CoreShare {
   int client = 1, server = 1;
-  bool apart = false;  // each has its own
+  bool apart = false;  // false: there is but one core, for both
 };
 CoreShare share_cores(int cores);
 
