@@ -138,6 +138,13 @@ class ScratchFolder {
   std::string path_;
 };
 
+/// Whoever else runs takes cores from the client, and its lags show it.
+std::string others_note(double cores) {
+  constexpr double kDisturbing = 0.2;
+  return fmt::format("others used {:.2f} cores meanwhile{}", cores,
+                     cores > kDisturbing ? ": repeat it when they rest" : "");
+}
+
 /// One audit from its arguments to its exit code.
 class AuditCommand {
  public:
@@ -230,8 +237,7 @@ Result<ExitCode> AuditCommand::audit_here() {
   audit.notes = notes();
   if (before && after) {
     const double others = (after->host_s - before->host_s) - (after->own_s - before->own_s);
-    audit.notes.push_back(fmt::format("others used {:.2f} cores meanwhile",
-                                      others / to_seconds(world_.clocks.now() - begin)));
+    audit.notes.push_back(others_note(others / to_seconds(world_.clocks.now() - begin)));
   }
   world_.out(asked_.format == ReportFormat::kJson ? render_audit_json(audit)
                                                   : render_audit_text(audit, style()));

@@ -45,7 +45,8 @@ RungPlan closed_loop(std::int64_t streams, Duration gap, Duration reply) {
 
 RungPlan streams_rung(LadderSize size, std::int64_t streams) {
   const Duration gap = streams >= 10'000 ? 100ms : streams >= 1000 ? 50ms : 10ms;
-  RungPlan plan = closed_loop(streams, gap, size == LadderSize::kQuick ? 1s : 2s);
+  RungPlan plan =
+      closed_loop(streams, gap, size == LadderSize::kQuick ? Duration(600ms) : Duration(2s));
   plan.asked.kind = RungKind::kStreams;
   plan.asked.standing = streams <= kMustStreams ? Standing::kMust : Standing::kReach;
   plan.asked.name = streams == 1 ? "1 stream" : grouped(streams) + " streams";
@@ -54,7 +55,8 @@ RungPlan streams_rung(LadderSize size, std::int64_t streams) {
 
 RungPlan step_rung(LadderSize size, std::int64_t events_per_s) {
   const Duration gap = Duration(1s) * kStepStreams / events_per_s;
-  RungPlan plan = closed_loop(kStepStreams, gap, size == LadderSize::kQuick ? 1s : 2s);
+  RungPlan plan =
+      closed_loop(kStepStreams, gap, size == LadderSize::kQuick ? Duration(1s) : Duration(2s));
   plan.asked.kind = RungKind::kEvents;
   plan.asked.standing = Standing::kReach;
   plan.asked.events_per_s = static_cast<double>(events_per_s);
@@ -68,7 +70,7 @@ RungPlan starts_rung(LadderSize size) {
   plan.asked.kind = RungKind::kStarts;
   plan.asked.streams = kMustStreams;
   plan.asked.name = grouped(kMustStreams) + " starts at once";
-  plan.ttft = 500ms;
+  plan.ttft = size == LadderSize::kQuick ? 300ms : 500ms;
   plan.gap = 50ms;
   plan.tokens = size == LadderSize::kQuick ? 10 : 50;
   plan.load.concurrency = kMustStreams;

@@ -212,8 +212,9 @@ std::string render_endpoint_text(const EndpointAudit& audit, const TextStyle& st
             {"the way to " + audit.url, audit.server, audit.model,
              fmt::format("{} requests, {} failed", audit.requests, audit.failed)},
             audit.pass ? Paint::kGood : Paint::kBad);
-  lines.add("round trip", {"TCP handshake: fastest " + show(audit.round_trip_min_us) + " us",
-                           "median " + show(audit.round_trip_p50_us) + " us"});
+  lines.add("the way",
+            {"round trip, a TCP handshake: fastest " + show(audit.round_trip_min_us) + " us",
+             "median " + show(audit.round_trip_p50_us) + " us"});
   lines.add("floor", {"send to first token, alone: fastest " + ms(audit.floor_min_ms),
                       "median " + ms(audit.floor_p50_ms)});
   lines.add("stamps", {"by the kernel " + show_share(audit.kernel_stamp_share),

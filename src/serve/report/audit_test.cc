@@ -70,6 +70,7 @@ Audit whole_ladder() {
   rungs[2].limit_broken = "stamp_err_p99_us 14.2 > 10";
   rungs[3].itl = {};  // one token a reply has no gap
   rungs[3].itl_p99_share = std::nullopt;
+  rungs[4].requests = 160;
   rungs[4].late = 57;
   rungs[4].late_untold = 0;
   rungs[4].schedule_slip_us = 0.0005;
