@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 

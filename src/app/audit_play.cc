@@ -4,10 +4,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 

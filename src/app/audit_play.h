@@ -4,7 +4,7 @@
 // the caller's and are removed as each rung ends.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "app/audit_ladder.h"

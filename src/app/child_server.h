@@ -6,6 +6,7 @@
 #include <sys/types.h>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/core/result.h"

@@ -1,16 +1,16 @@
 #include "study/doctor/endpoint.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "base/stats/quantile.h"
 #include "base/stats/select.h"
 #include "domain/ledger/ledger.h"
 #include "domain/ledger/record.h"
-#include "study/doctor/audit.h"
 #include "study/doctor/stamps.h"
 
 namespace assay {
