@@ -1,10 +1,8 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <expected>
 #include <filesystem>
@@ -25,6 +23,7 @@
 #include "app/commands.h"
 #include "app/interrupts.h"
 #include "app/run_arguments.h"
+#include "app/show_ledger.h"
 #include "app/world.h"
 #include "base/core/result.h"
 #include "base/core/time.h"
@@ -36,6 +35,7 @@
 #include "engine/probe/cpu_use.h"
 #include "engine/probe/limits.h"
 #include "serve/report/audit.h"
+#include "serve/report/report.h"
 #include "study/doctor/audit.h"
 #include "study/doctor/endpoint.h"
 

@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +14,7 @@
 #include "serve/report/lines.h"
 #include "serve/report/report.h"
 #include "study/doctor/audit.h"
+#include "study/doctor/endpoint.h"
 
 namespace assay {
 namespace {

@@ -183,7 +183,8 @@ class Join {
 /// How far the instants of a constant schedule lie from where the first one puts them.
 std::optional<double> schedule_slip_us(const Ledger& client, double requests_per_s) {
   if (client.requests.empty()) return std::nullopt;
-  std::vector<std::int64_t> at;
+  Nanos at;
+  at.reserve(client.requests.size());
   for (const RequestRecord& r : client.requests) at.push_back(r.scheduled.count());
   std::ranges::sort(at);
   double slip = 0;
