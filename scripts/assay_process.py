@@ -14,10 +14,11 @@ ASSAY = pathlib.Path(os.environ.get("ASSAY", ROOT / "build" / "release" / "assay
 TIMEOUT_S = 90
 
 
-def assay(*words, cwd=ROOT, timeout_s=TIMEOUT_S):
-    """Runs to the end; the result has returncode, stdout and stderr."""
+def assay(*words, cwd=ROOT, timeout_s=TIMEOUT_S, env=None):
+    """Runs to the end; the result has returncode, stdout and stderr. `env` is added to ours."""
     return subprocess.run([ASSAY, *map(str, words)], cwd=cwd, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=timeout_s)
+                          capture_output=True, text=True, timeout=timeout_s,
+                          env=os.environ | (env or {}))
 
 
 def report_json(*words, **options):
@@ -30,10 +31,11 @@ def report_json(*words, **options):
 
 
 @contextlib.contextmanager
-def started(*words, cwd=ROOT):
+def started(*words, cwd=ROOT, env=None):
     """A process in the background, killed at the end if it still lives."""
     process = subprocess.Popen([ASSAY, *map(str, words)], cwd=cwd, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=os.environ | (env or {}))
     try:
         yield process
     finally:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The command line from outside: exit codes, messages and files of the release binary."""
+import json
 import pathlib
 import re
 import sqlite3
@@ -33,7 +34,7 @@ class Offline(unittest.TestCase):
         self.assertRegex(got.stdout, r"^assay \d+\.\d+\.\d+ .*\b[0-9a-f]{7,}")
 
     def test_help_of_every_command_goes_to_stdout(self):
-        for words in ((), ("run",), ("report",), ("sim",), ("sim", "serve")):
+        for words in ((), ("run",), ("report",), ("audit",), ("sim",), ("sim", "serve")):
             with self.subTest(words=words):
                 got = assay(*words, "--help")
                 self.assertEqual((got.returncode, got.stderr), (0, ""))
@@ -144,6 +145,86 @@ class AgainstScriptedEngine(unittest.TestCase):
         assay("run", self.url, *SHORT, "--requests", 2, "--header", "X-Api-Key: hush-5f2a",
               "--out", ledger)
         self.assertNotIn(b"hush-5f2a", ledger.read_bytes())
+
+
+class Audit(unittest.TestCase):
+    """The audit as it is: a child process, sockets, real time. Whether this machine passes is its
+    own business; that a broken instrument fails is ours."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.home = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.env = {"XDG_STATE_HOME": str(cls.home)}
+        cls.kept = cls.home / "assay" / "audit.json"
+        started_at = time.monotonic()
+        cls.code, cls.audit = report_json("audit", "--quick", env=cls.env)
+        cls.took_s = time.monotonic() - started_at
+
+    def test_has_the_schema_and_a_verdict_that_is_the_exit_code(self):
+        self.assertEqual(self.audit["schema"], "assay.audit/1")
+        self.assertEqual(self.code, {"pass": 0, "fail": 4}[self.audit["verdict"]])
+        broken = [rung["name"] for rung in self.audit["rungs"]
+                  if rung["must"] and rung["limit_broken"]]
+        self.assertEqual(self.audit["verdict"], "fail" if broken else "pass")
+        self.assertLess(self.took_s, 30)  # 20 on a machine of its own
+
+    def test_every_event_was_joined(self):
+        for rung in self.audit["rungs"]:
+            with self.subTest(rung=rung["name"]):
+                self.assertGreater(rung["events"], 0)
+                lost = (rung["failed"], rung["unmatched"], rung["events_lost"])
+                self.assertEqual(lost, (0, 0, 0))
+                for key in ("streams", "events_per_s", "ttft_bias_ms", "ttft_err_p99_ms",
+                            "stamp_err_p99_us", "send_lag_p99_us", "kernel_stamp_share",
+                            "cpu_s_per_m_events"):
+                    self.assertIsInstance(rung[key], (int, float), key)
+
+    def test_all_that_a_stall_makes_late_is_told_as_late(self):
+        stall = next(rung for rung in self.audit["rungs"] if rung["late"] is not None)
+        self.assertGreater(stall["late"], 10)
+        self.assertEqual(stall["late_untold"], 0)
+
+    def test_the_result_is_kept_and_a_run_beyond_it_is_warned(self):
+        audit = json.loads(self.kept.read_text())
+        self.assertEqual(audit, self.audit)
+        audit["trust"] = {"events_per_s": 1, "streams": 1}
+        beyond = self.home / "beyond"
+        (beyond / "assay").mkdir(parents=True)
+        (beyond / "assay" / "audit.json").write_text(json.dumps(audit))
+        with scripted_engine() as url:
+            got = assay("run", url, *SHORT, "--requests", 10, "--format", "json", "--out",
+                        self.home / "beyond.assay", env={"XDG_STATE_HOME": str(beyond)})
+        self.assertIn("beyond the last audit", got.stderr)
+        checks = {check["name"]: check for check in json.loads(got.stdout)["validity"]["checks"]}
+        self.assertEqual((checks["audit"]["status"], checks["audit"]["must"]), ("fail", False))
+
+    def test_a_broken_instrument_fails_and_leaves_the_kept_result_alone(self):
+        before = self.kept.read_bytes()
+        code, audit = report_json("audit", "--quick", "--inject", "late-stamp=1ms", env=self.env)
+        self.assertEqual((code, audit["verdict"]), (4, "fail"))
+        self.assertEqual(audit["trust"], {"events_per_s": 0, "streams": 0})
+        for rung in audit["rungs"]:
+            self.assertIn("ttft_bias_ms", rung["limit_broken"] or "", rung["name"])
+        self.assertEqual(self.kept.read_bytes(), before)
+
+    def test_a_server_of_yours_is_told_apart(self):
+        with scripted_engine() as url:
+            code, audit = report_json("audit", "--target", url)
+        self.assertIn(code, (0, 4))
+        self.assertEqual(audit["trust"], {"events_per_s": None, "streams": None})
+        self.assertGreater(audit["target"]["floor_min_ms"], 0)
+        self.assertGreater(audit["target"]["round_trip_min_us"], 0)
+
+    def test_ctrl_c_ends_it_and_its_server_and_keeps_nothing(self):
+        home = self.home / "interrupted"
+        with started("audit", env={"XDG_STATE_HOME": str(home)}) as process:
+            self.assertIn("rung 1", process.stderr.readline())
+            self.assertIn("rung 2", process.stderr.readline())
+            interrupt(process)
+            out, err = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130, out + err)
+        self.assertIn("interrupted", err)
+        self.assertFalse(home.exists())
 
 
 def wait_for_rows(ledger, count, timeout_s=20):

@@ -81,6 +81,7 @@ TEST_F(AppTest, HelpIsAsTheGoldenFilesSay) {
   expect_golden("cases/app/help.txt", ran({"--help"}).out);
   expect_golden("cases/app/help_run.txt", ran({"run", "--help"}).out);
   expect_golden("cases/app/help_report.txt", ran({"report", "-h"}).out);
+  expect_golden("cases/app/help_audit.txt", ran({"audit", "--help"}).out);
   expect_golden("cases/app/help_sim.txt", ran({"sim", "serve", "--help"}).out);
   EXPECT_EQ(ran({"run", "--help"}).code, ExitCode::kOk);
 }

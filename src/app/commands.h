@@ -14,6 +14,7 @@ ExitCode run_app(World& world);
 
 ExitCode run_main(World& world, std::span<const std::string> args);
 ExitCode report_main(World& world, std::span<const std::string> args);
+ExitCode audit_main(World& world, std::span<const std::string> args);
 ExitCode sim_main(World& world, std::span<const std::string> args);
 ExitCode sim_run_main(World& world, std::span<const std::string> args);
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "app/audit_state.h"
 #include "app/interrupts.h"
 #include "app/progress_line.h"
 #include "app/run_ledger.h"
@@ -97,7 +98,8 @@ Result<RunEnd> RunCommand::load() {
                                                                 .limits = limits_,
                                                                 .asked = options_.asked,
                                                                 .model = opened.model,
-                                                                .start_wall = now}));
+                                                                .start_wall = now,
+                                                                .more = audit_meta(world_)}));
   ProgressLine line(world_, spec_, plan_);
   const RunInputs inputs{.spec = spec_,
                          .plan = plan_,

@@ -105,6 +105,10 @@ ExitCode summarise_run(World& world, const Spec& spec, ReportFormat format, cons
   const Result<Measurement> m = measure_file(spec.run.out);
   if (!m) return report_errors(world, {m.error()});
   world.out(rendered(world, *m, format));
+  const Check* const audit = m->validity.find("audit");
+  if (audit != nullptr && audit->status == CheckStatus::kFail) {
+    world.err(fmt::format("assay: note: beyond the last audit: {}\n", audit->advice));
+  }
   if (end.interrupted) return ExitCode::kInterrupted;
   return m->validity.valid ? ExitCode::kOk : ExitCode::kRunInvalid;
 }

@@ -39,6 +39,13 @@ class Clocks {
 
   Clocks() = default;
   explicit Clocks(Step step) : step_(step) {}
+  /// The same clocks with a deliberate fault: whoever stamps a read tells it late by so much. The
+  /// audit must notice.
+  [[nodiscard]] Clocks with_late_stamps(Duration late) const {
+    Clocks faulty = *this;
+    faulty.late_stamps_ = late;
+    return faulty;
+  }
 
   [[nodiscard]] Instant now() const;
   /// Wall clock in nanoseconds.
@@ -47,9 +54,11 @@ class Clocks {
   [[nodiscard]] std::int64_t shown(std::int64_t real_ns) const {
     return step_ && real_ns >= step_->at_ns ? real_ns + step_->by_ns : real_ns;
   }
+  [[nodiscard]] Duration late_stamps() const { return late_stamps_; }
 
  private:
   std::optional<Step> step_;
+  Duration late_stamps_{0};
 };
 
 /// Parses "250ms", "1.5s", "2m", "1h", "10us", "100ns" and bare "0". Null for anything else,

@@ -45,6 +45,10 @@ inline constexpr std::string_view kClockOffsetNs =
 inline constexpr std::string_view kClockSteps = "clock_steps";  // steps of the wall clock seen
 inline constexpr std::string_view kSimSpec =
     "sim_spec";  // JSON of the simulated engine; only in runs of `assay sim`
+// What the last audit of this machine trusted, where there was one.
+inline constexpr std::string_view kAuditEventsPerS = "audit_events_per_s";
+inline constexpr std::string_view kAuditStreams = "audit_streams";
+inline constexpr std::string_view kAuditAt = "audit_at";  // UTC, for people
 inline constexpr std::string_view kWriterPid =
     "writer_pid";  // pid:start time:boot id, to tell whether it still lives
 }  // namespace meta

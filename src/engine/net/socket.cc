@@ -208,8 +208,9 @@ bool Socket::Core::read_once() {
   }
   std::optional<std::int64_t> kernel = received.stamp_real_ns;
   if (kernel) kernel = loop.clocks().shown(*kernel);
-  const Stamp stamp = map_by_age(kernel, loop.clocks().real_now().ns, now, floor);
+  Stamp stamp = map_by_age(kernel, loop.clocks().real_now().ns, now, floor);
   floor = stamp.at;
+  stamp.at += loop.clocks().late_stamps();
   handler->on_read({buffer, static_cast<std::size_t>(received.size)}, stamp);
   return handler != nullptr;
 }

@@ -120,6 +120,23 @@ TEST_F(SocketTest, NoStampLiesBeforeTheSendThatCausedIt) {
   }
 }
 
+TEST_F(SocketTest, ADeliberateFaultMakesStampsLateAndNothingElse) {
+  EpollLoop faulty(Clocks().with_late_stamps(1h));
+  SocketHandler& handler = *this;
+  Socket socket(faulty, handler);
+  at_connect_ = at_read_ = [&faulty] { faulty.stop(); };
+  socket.connect(listener_.address());
+  faulty.run();
+  const TestPeer peer = listener_.accept();
+  const Instant before = faulty.now();
+  peer.write("x");
+  faulty.run();
+  EXPECT_EQ(bytes_, "x");
+  EXPECT_LE(stamps_.back().user, faulty.now());
+  EXPECT_GE(stamps_.back().at, before + 1h);
+  EXPECT_LE(stamps_.back().at, stamps_.back().user + 1h);
+}
+
 TEST_F(SocketTest, AMessageOfManyMegabytesGoesInPartsAndWhole) {
   const TestPeer peer = connected();
   std::string message(8U << 20U, '\0');

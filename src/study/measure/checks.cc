@@ -18,6 +18,7 @@
 #include "domain/ledger/ledger.h"
 #include "domain/ledger/record.h"
 #include "domain/spec/spec.h"
+#include "study/measure/beyond_audit.h"
 #include "study/measure/measurement.h"
 #include "study/measure/population.h"
 
@@ -321,13 +322,12 @@ Check ports(const Measurement& m, const Host& host) {
 
 /// Known questions that nothing in this ledger can answer.
 void add_unanswered(std::vector<Check>& checks) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kUnanswered{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kUnanswered{{
       {"cpu_steal", "the host was not sampled"},
       {"cgroup_throttling", "the host was not sampled"},
       {"tcp_retransmits", "the host was not sampled"},
       {"client_vs_server_tokens", "the server's counters were not read"},
       {"cache_hits", "no cache hits were designed"},
-      {"audit", "the instrument was not audited on this machine"},
   }};
   for (const auto& [name, why] : kUnanswered) {
     checks.push_back(skipped(make(name, CheckKind::kAdvisory, ""), std::string(why)));
@@ -360,6 +360,7 @@ Validity validity_of(const Ledger& ledger, const Population& population, const M
                      descriptors(ledger, host),
                      ports(m, host)};
   add_unanswered(validity.checks);
+  validity.checks.push_back(beyond_audit(ledger));
   validity.valid = std::ranges::none_of(validity.checks, [](const Check& check) {
     return check.kind == CheckKind::kMust && check.status == CheckStatus::kFail;
   });
