@@ -16,5 +16,6 @@ ExitCode run_main(World& world, std::span<const std::string> args);
 ExitCode report_main(World& world, std::span<const std::string> args);
 ExitCode sim_main(World& world, std::span<const std::string> args);
 ExitCode sim_run_main(World& world, std::span<const std::string> args);
+ExitCode sim_serve_main(World& world, std::span<const std::string> args);
 
 }  // namespace assay
