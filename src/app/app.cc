@@ -28,7 +28,7 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"run", "load a server once: a ledger and a summary", run_main},
     {"report", "show ledgers again, as text or JSON", report_main},
     {"audit", "prove on this machine how far the figures can be trusted", audit_main},
-    {"sim", "sim run: a load in virtual time; sim serve: a scripted server", sim_main},
+    {"sim", "sim run: a load in virtual time; sim serve: an engine to load", sim_main},
 });
 
 constexpr std::string_view kHelpHead = R"(assay measures LLM serving stacks.

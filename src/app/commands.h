@@ -17,5 +17,6 @@ ExitCode report_main(World& world, std::span<const std::string> args);
 ExitCode audit_main(World& world, std::span<const std::string> args);
 ExitCode sim_main(World& world, std::span<const std::string> args);
 ExitCode sim_run_main(World& world, std::span<const std::string> args);
+ExitCode sim_serve_main(World& world, std::span<const std::string> args);
 
 }  // namespace assay

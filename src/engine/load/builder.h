@@ -17,13 +17,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/core/spsc_ring.h"
 #include "base/core/time.h"
 #include "domain/ledger/record.h"
 #include "domain/spec/spec.h"
 #include "domain/workload/arrival.h"
 #include "domain/workload/prompt.h"
 #include "engine/load/plan.h"
-#include "engine/load/spsc_ring.h"
 #include "engine/target/target.h"
 
 namespace assay {

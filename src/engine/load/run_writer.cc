@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "base/core/result.h"
+#include "base/core/spsc_ring.h"
 #include "domain/ledger/ledger.h"
 #include "domain/ledger/record.h"
 #include "engine/load/exchange.h"
-#include "engine/load/spsc_ring.h"
 #include "engine/load/worker.h"
 
 namespace assay {

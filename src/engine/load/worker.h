@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/core/spsc_ring.h"
 #include "base/core/time.h"
 #include "domain/ledger/record.h"
 #include "domain/spec/spec.h"
@@ -22,7 +23,6 @@
 #include "engine/load/exchange.h"
 #include "engine/load/plan.h"
 #include "engine/load/pool.h"
-#include "engine/load/spsc_ring.h"
 #include "engine/net/loop.h"
 #include "engine/target/target.h"
 

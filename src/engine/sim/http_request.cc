@@ -104,7 +104,8 @@ bool HttpRequestReader::read_head_line(std::string_view text) {
   if (!is_token(text.substr(0, first)) || !version.starts_with("HTTP/1.")) return refuse(400);
   request_.method = text.substr(0, first);
   request_.target = text.substr(first + 1, last - first - 1);
-  request_.keep_alive = version != "HTTP/1.0";
+  request_.http_1_0 = version == "HTTP/1.0";
+  request_.keep_alive = !request_.http_1_0;
   return true;
 }
 

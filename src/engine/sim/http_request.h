@@ -18,6 +18,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;  // in order, names in lower case
   std::string body;
   bool keep_alive = true;
+  bool http_1_0 = false;  // knows no chunked replies
 
   /// The first header of that name (lower case); empty where there is none.
   [[nodiscard]] std::string_view header(std::string_view name) const;

@@ -1,6 +1,7 @@
 #include "engine/sim/sim_text.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,18 +20,26 @@ void append_sim_tokens(std::string& out, StreamId stream, std::int64_t first, st
   }
 }
 
+std::string_view next_sim_token(std::string_view& rest) {
+  const auto blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  // Bytes of a character outside ASCII count as letters.
+  const auto letter = [](char c) {
+    return static_cast<unsigned char>(c) >= 0x80 || (c >= '0' && c <= '9') ||
+           (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  };
+  std::size_t begin = 0;
+  while (begin < rest.size() && blank(rest[begin])) ++begin;
+  std::size_t end = begin;
+  while (end < rest.size() && letter(rest[end])) ++end;
+  if (end == begin && end < rest.size()) ++end;
+  const std::string_view token = rest.substr(begin, end - begin);
+  rest.remove_prefix(end);
+  return token;
+}
+
 std::int64_t count_sim_tokens(std::string_view text) {
   std::int64_t tokens = 0;
-  bool in_word = false;
-  for (const char c : text) {
-    const auto u = static_cast<unsigned char>(c);
-    // Bytes of a character outside ASCII count as letters.
-    const bool letter =
-        u >= 0x80 || (u >= '0' && u <= '9') || (u >= 'A' && u <= 'Z') || (u >= 'a' && u <= 'z');
-    const bool blank = u == ' ' || (u >= '\t' && u <= '\r');
-    if (letter ? !in_word : !blank) ++tokens;
-    in_word = letter;
-  }
+  while (!next_sim_token(text).empty()) ++tokens;
   return std::max<std::int64_t>(1, tokens);
 }
 

@@ -13,6 +13,8 @@ namespace assay {
 
 /// Appends tokens first … first + count − 1 of a stream's reply.
 void append_sim_tokens(std::string& out, StreamId stream, std::int64_t first, std::int64_t count);
+/// Cuts the next token off the front of `rest`; empty when only blanks are left.
+std::string_view next_sim_token(std::string_view& rest);
 /// At least 1.
 std::int64_t count_sim_tokens(std::string_view text);
 

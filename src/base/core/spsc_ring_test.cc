@@ -1,4 +1,4 @@
-#include "engine/load/spsc_ring.h"
+#include "base/core/spsc_ring.h"
 
 #include <gtest/gtest.h>
 
