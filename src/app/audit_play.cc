@@ -27,6 +27,9 @@
 namespace assay {
 namespace {
 
+/// Of the simulated engine: no request of any rung waits for one.
+constexpr int kServers = 100'000;
+
 double process_cpu_s() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -128,8 +131,9 @@ Result<Rung> play_rung(const PlayInputs& inputs, const RungPlan& plan) {
   const LedgerFile truth(inputs.folder + "/truth.assay");
   const CoreShare share = share_cores(inputs.limits.cores);
   const std::unique_ptr<ChildServer> server = TRY(ChildServer::start(
-      {.args = {"sim", "serve", "--ttft", "det:" + format_duration(plan.ttft), "--gap",
-                "det:" + format_duration(plan.gap), "--ledger", truth.path()},
+      {.args = {"sim", "serve", "--servers", std::to_string(kServers), "--threads",
+                std::to_string(share.server), "--ttft", "det:" + format_duration(plan.ttft),
+                "--gap", "det:" + format_duration(plan.gap), "--ledger", truth.path()},
        .said_path = inputs.folder + "/server.txt",
        .cores_from_last = share.apart ? share.server : 0}));
   Pauser pauser(*server, plan.pause);
