@@ -23,9 +23,9 @@ class ReplyWriter {
     ServeDialect dialect = ServeDialect::kChat;
     Framing framing = Framing::kChunked;
     Usage usage = Usage::kNone;
-    std::string_view id;     // of the reply, without the dialect's prefix
-    std::string_view model;  // as the reply names it
-    std::string_view request_id;
+    std::string_view id{};     // of the reply, without the dialect's prefix
+    std::string_view model{};  // as the reply names it
+    std::string_view request_id{};
     std::int64_t created = 0;  // seconds since 1970
     std::int64_t prompt_tokens = 0;
     std::uint8_t wire = 0;  // WireFlags

@@ -1,10 +1,6 @@
 #include "engine/sim/script_server.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -19,6 +15,7 @@
 #include <vector>
 
 #include "base/core/result.h"
+#include "engine/sim/blocking_client.h"
 #include "engine/sim/script.h"
 
 namespace assay {
@@ -35,56 +32,13 @@ std::unique_ptr<ScriptServer> serve(std::string_view yaml) {
   return server ? std::move(*server) : nullptr;
 }
 
-/// A blocking client, so that the test shares nothing with the code under test.
-class Client {
- public:
-  explicit Client(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const timeval limit{5, 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  }
-  ~Client() { close(fd_); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-
-  void send(std::string_view bytes) {
-    EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(bytes.size()));
-  }
-  void post(std::string_view body, std::string_view path = "/v1/chat/completions") {
-    send("POST " + std::string(path) + " HTTP/1.1\r\nx-request-id: r\r\ncontent-length: " +
-         std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
-  }
-  /// Everything up to and with `end`, or up to the end of the connection.
-  std::string read_until(std::string_view end) {
-    std::string all;
-    std::array<char, 4096> buffer;
-    while (!all.ends_with(end) || end.empty()) {
-      const ssize_t got = recv(fd_, buffer.data(), buffer.size(), 0);
-      error_ = got < 0 ? errno : 0;
-      if (got <= 0) break;
-      all.append(buffer.data(), static_cast<std::size_t>(got));
-    }
-    return all;
-  }
-  [[nodiscard]] int error() const { return error_; }
-
- private:
-  int fd_;
-  int error_ = 0;
-};
-
 constexpr std::string_view kAsk =
     R"({"model":"m","stream":true,"max_tokens":3,"messages":[{"role":"user","content":"hello"}]})";
 
 TEST(ScriptServer, PlaysRepliesInTurnOnOneConnection) {
   const auto server = serve("script: 1\nreplies: [{steps: [{event: a}]}, {steps: [{event: b}]}]");
   ASSERT_NE(server, nullptr);
-  Client client(server->port());
+  BlockingClient client(server->port());
   for (const char* text : {"data: a", "data: b", "data: a"}) {
     client.post(kAsk);
     EXPECT_NE(client.read_until("0\r\n\r\n").find(text), std::string::npos);
@@ -100,7 +54,7 @@ TEST(ScriptServer, PlaysRepliesInTurnOnOneConnection) {
 TEST(ScriptServer, AnswersModelsAndHealthByItself) {
   const auto server = serve("script: 1\nmodel: tiny\nreplies: [{steps: [{event: a}]}]");
   ASSERT_NE(server, nullptr);
-  Client client(server->port());
+  BlockingClient client(server->port());
   client.send("GET /v1/models HTTP/1.1\r\n\r\n");
   EXPECT_NE(client.read_until("]}").find("\"id\":\"tiny\""), std::string::npos);
   client.send("GET /health HTTP/1.1\r\nconnection: close\r\n\r\n");
@@ -117,7 +71,7 @@ replies:
   - {match: {path: /v1/models}, steps: [{head: {status: 500, framing: length}}, {body: no}]}
 )");
   ASSERT_NE(server, nullptr);
-  Client client(server->port());
+  BlockingClient client(server->port());
   client.post(kAsk);
   EXPECT_NE(client.read_until("0\r\n\r\n").find("plain"), std::string::npos);
   client.post(kAsk);
@@ -131,14 +85,14 @@ TEST(ScriptServer, ResetsAndClosesWhereTold) {
       "script: 1\nconnections: [{nth: 2, do: reset}]\n"
       "replies: [{steps: [{body: x}, close]}, {steps: [{body: x}, reset]}]");
   ASSERT_NE(server, nullptr);
-  Client closed(server->port());
+  BlockingClient closed(server->port());
   closed.post(kAsk);
   EXPECT_TRUE(closed.read_until("").ends_with("1\r\nx\r\n"));
   EXPECT_EQ(closed.error(), 0);
-  Client at_once(server->port());
+  BlockingClient at_once(server->port());
   EXPECT_EQ(at_once.read_until(""), "");
   EXPECT_EQ(at_once.error(), ECONNRESET);
-  Client later(server->port());
+  BlockingClient later(server->port());
   later.post(kAsk);
   later.read_until("");
   EXPECT_EQ(later.error(), ECONNRESET);
@@ -149,10 +103,10 @@ TEST(ScriptServer, CountsWhatIsInFlight) {
       "script: 1\nreplies: [{match: {request: 1}, steps: [{body: x}, hang]}, {steps: [{event: "
       "a}]}]");
   ASSERT_NE(server, nullptr);
-  Client hanging(server->port());
+  BlockingClient hanging(server->port());
   hanging.post(kAsk);
   hanging.read_until("x\r\n");
-  Client other(server->port());
+  BlockingClient other(server->port());
   other.post(kAsk);
   other.read_until("0\r\n\r\n");
   ASSERT_EQ(server->requests().size(), 2u);
@@ -163,7 +117,7 @@ TEST(ScriptServer, CountsWhatIsInFlight) {
 TEST(ScriptServer, RefusesWhatIsNoRequest) {
   const auto server = serve("script: 1\nreplies: [{steps: [{event: a}]}]");
   ASSERT_NE(server, nullptr);
-  Client client(server->port());
+  BlockingClient client(server->port());
   client.send("nonsense\r\n\r\n");
   EXPECT_TRUE(client.read_until("").starts_with("HTTP/1.1 400"));
 }
@@ -171,7 +125,7 @@ TEST(ScriptServer, RefusesWhatIsNoRequest) {
 TEST(ScriptServer, StopsWithRepliesInFlight) {
   const auto server = serve("script: 1\nreplies: [{steps: [{body: x}, {wait: 1h}, {body: y}]}]");
   ASSERT_NE(server, nullptr);
-  Client client(server->port());
+  BlockingClient client(server->port());
   client.post(kAsk);
   client.read_until("x\r\n");
   server->stop();
