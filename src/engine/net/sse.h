@@ -2,8 +2,8 @@
 // \r\n or \r, mixed at will; `data:` with or without a blank, several data lines joined with \n;
 // comments anywhere; event, id and retry fields; a byte order mark at the start; everything torn at
 // any byte. Works on bytes, so a torn UTF-8 character does no harm. Fed in pieces; an event that
-// lies whole in one piece is handed out uncopied. Beyond the rules, a line of the field `error`, which
-// llama.cpp sent for years, is data of an event of type error.
+// lies whole in one piece is handed out uncopied. Beyond the rules, a line of the field `error`,
+// which llama.cpp sent for years, is data of an event of type error.
 #pragma once
 
 #include <cstddef>
