@@ -57,7 +57,9 @@ TEST(AuditEndpoint, FailsOnAFailureAndShowsIt) {
 
 TEST(AuditEndpoint, FailsWhereTheKernelDoesNotStamp) {
   Ledger ledger = ten_requests();
-  ledger.workers[0].user_stamps = 1;
+  ledger.workers[0].user_stamps = 2;  // 20 of 22
+  EXPECT_TRUE(audit_endpoint(ledger).pass);
+  ledger.workers[0].user_stamps = 3;
   EXPECT_FALSE(audit_endpoint(ledger).pass);
 }
 
