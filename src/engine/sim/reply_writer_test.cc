@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <charconv>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -33,7 +34,8 @@ std::string unchunked(std::string_view wire) {
   std::string body;
   while (!wire.empty()) {
     const std::size_t line = wire.find("\r\n");
-    const std::size_t size = std::stoul(std::string(wire.substr(0, line)), nullptr, 16);
+    std::size_t size = 0;
+    std::from_chars(wire.data(), wire.data() + line, size, 16);
     EXPECT_GE(wire.size(), line + 2 + size + 2);
     body += wire.substr(line + 2, size);
     EXPECT_EQ(wire.substr(line + 2 + size, 2), "\r\n");

@@ -64,12 +64,11 @@ void ServeConnection::begin_reply(const Emission& emission) {
   wire_ = emission.wire;
   pause_ = emission.pause;
   const SimSpec& spec = shard_.setup.spec;
-  const std::string id = fmt::format("sim{:016x}", emission.stream);
   ReplyWriter::Reply reply;
   reply.dialect = asked_.dialect;
   reply.framing = framing_;
   reply.usage = usage_of(spec.tokens, asked_);
-  reply.id = id;
+  reply.id = record_->request_id;  // as vLLM does: a client can tell which reply it has
   reply.model = spec.model;
   reply.request_id = record_->request_id;
   reply.created = shard_.loop.clocks().real_now().ns / kNsPerSecond;
