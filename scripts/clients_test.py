@@ -193,7 +193,8 @@ def read_requests(path):
     found = {}
     for name, scheduled, sent, first, outcome, tokens, chunks in rows:
         found[name] = {"sent": start + sent, "first": start + first, "outcome": outcome,
-                       "tokens": tokens, "chunks": [start + at for at in instants(scheduled, chunks)]}
+                       "tokens": tokens,
+                       "chunks": [start + at for at in instants(scheduled, chunks)]}
     return found
 
 
