@@ -45,9 +45,9 @@ def started(*words, cwd=ROOT, env=None):
 
 
 @contextlib.contextmanager
-def scripted_engine(script=ROOT / "scripts" / "quickstart-script.yaml"):
-    """`assay sim serve` on a free port; yields its URL."""
-    with started("sim", "serve", "--script", script) as process:
+def served(*words):
+    """`assay sim serve` with these flags, on a free port; yields its process and its URL."""
+    with started("sim", "serve", *words) as process:
         deadline = time.monotonic() + 10
         line = ""
         while time.monotonic() < deadline:
@@ -57,7 +57,14 @@ def scripted_engine(script=ROOT / "scripts" / "quickstart-script.yaml"):
         url = re.search(r"http://[\w.:\[\]-]+", line)
         if not url:
             raise AssertionError(f"sim serve did not say its address, but: {line!r}")
-        yield url[0]
+        yield process, url[0]
+
+
+@contextlib.contextmanager
+def scripted_engine(script=ROOT / "scripts" / "quickstart-script.yaml"):
+    """A server that plays a script; yields its URL."""
+    with served("--script", script) as (_, url):
+        yield url
 
 
 @contextlib.contextmanager

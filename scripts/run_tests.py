@@ -152,6 +152,11 @@ def part_engine(part):
     return part.python("real_engine_test.py") if part.build("release", "assay") else FAILED
 
 
+def part_clients(part):
+    """other clients work against the simulated engine, and its ledger tells their truth"""
+    return part.python("clients_test.py") if part.build("release", "assay") else FAILED
+
+
 def part_docs(part):
     """the commands of the README and of docs/howto work as printed"""
     return part.python("docs_test.py") if part.build("release", "assay") else FAILED
@@ -159,7 +164,7 @@ def part_docs(part):
 
 PARTS = {function.__name__.removeprefix("part_"): function for function in (
     part_format, part_release, part_layers, part_cli, part_asan, part_tsan, part_fuzz, part_bench,
-    part_engine, part_docs)}
+    part_engine, part_clients, part_docs)}
 
 
 def run_part(name):

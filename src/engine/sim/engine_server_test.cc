@@ -333,6 +333,14 @@ TEST_F(EngineServerTest, TheLedgerHoldsEveryEventInOrder) {
   }
 }
 
+TEST_F(EngineServerTest, WhatComesInOneInstantLeavesInOneSend) {
+  serve_with_ledger("servers: 1\n  ttft: 1ms\n  gap: 0ms");
+  EXPECT_EQ(count_of(asked(chat(R"("stream":true,"max_tokens":50)")), "\"content\":\" "), 50u);
+  const auto records = stopped();
+  EXPECT_EQ(records.at("r").reads, 2);
+  EXPECT_EQ(records.at("r").events, 50 + 3);  // role, finish reason, [DONE]
+}
+
 TEST_F(EngineServerTest, MetricsAddUp) {
   serve("servers: 8\n  ttft: 2ms\n  gap: 20ms");
   asked(chat(R"("stream":true,"max_tokens":3)"));

@@ -66,6 +66,7 @@ class ServeConnection final : private SocketHandler, private SimStream {
 
   // Replies: serve_reply.cc.
   void begin_reply(const Emission& emission);
+  void flush_with_instant(Duration at);
   void count_tokens(const Emission& emission);
   void count_end(const Emission& emission);
   void write(const Emission& emission);
@@ -104,8 +105,8 @@ class ServeConnection final : private SocketHandler, private SimStream {
   std::unique_ptr<RequestRecord> record_;  // while a request is with us that generates
   ChunkWriter chunks_;
   std::int64_t output_tokens_ = 0, reasoning_tokens_ = 0;
-  Duration first_token_{0}, last_token_{0};  // as the engine has it
-  std::string text_, reasoning_;             // of a reply that is not streamed
+  Duration first_token_{0}, last_token_{0}, last_emission_{0};  // as the engine has it
+  std::string text_, reasoning_;                                // of a reply that is not streamed
   ReplyWriter::Framing framing_ = ReplyWriter::Framing::kChunked;
   Outcome outcome_ = Outcome::kOk;
   Then then_ = Then::kMore;

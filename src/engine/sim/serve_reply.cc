@@ -55,21 +55,31 @@ void ServeConnection::on_emission(const Emission& emission) {
   } else if ((emission.flags & kEmitHead) != 0) {
     shard_.note_load();
   }
-  flush();
+  flush_with_instant(emission.at);
   if (!closed_) guard_unsent();
+}
+
+/// What comes in one instant after its first event leaves in one send, a turn of the loop later.
+void ServeConnection::flush_with_instant(Duration at) {
+  const bool same = std::exchange(last_emission_, at) == at;
+  if (!same || timer_ != 0) return flush();
+  timer_ = shard_.loop.at(shard_.loop.now(), [this] {
+    timer_ = 0;
+    flush();
+  });
 }
 
 void ServeConnection::begin_reply(const Emission& emission) {
   begun_ = true;
+  last_emission_ = Duration(-1);
   wire_ = emission.wire;
   pause_ = emission.pause;
   const SimSpec& spec = shard_.setup.spec;
-  const std::string id = fmt::format("sim{:016x}", emission.stream);
   ReplyWriter::Reply reply;
   reply.dialect = asked_.dialect;
   reply.framing = framing_;
   reply.usage = usage_of(spec.tokens, asked_);
-  reply.id = id;
+  reply.id = record_->request_id;  // as vLLM does: a client can tell which reply it has
   reply.model = spec.model;
   reply.request_id = record_->request_id;
   reply.created = shard_.loop.clocks().real_now().ns / kNsPerSecond;
